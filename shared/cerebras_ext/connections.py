@@ -1,0 +1,314 @@
+"""Connection pools that equal clients of a process share: made at first use, never used across loops or forks.
+
+Pools are transports, not httpx clients: they hold no cookies and no key, so that clients with different keys can
+share them, and a request does not pay for redirects, cookies and authentication flows that the service never uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from typing import Generic, TypeVar
+
+import httpx
+
+from cerebras_ext.settings import ConnectionSettings
+
+SHARD_SIZE = 16
+"""Requests in flight per httpcore pool. A pool walks its list of connections on every request, so one large pool costs
+a call more the larger it is; small ones keep the cost flat."""
+
+IDLE_SECONDS = 30.0
+"""How long an unused connection is kept."""
+
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=SHARD_SIZE, keepalive_expiry=IDLE_SECONDS)
+
+T = TypeVar("T", httpx.HTTPTransport, httpx.AsyncHTTPTransport)
+
+
+class _Shard(Generic[T]):
+    __slots__ = ("idle_since", "in_flight", "transport")
+
+    def __init__(self, transport: T) -> None:
+        self.transport = transport
+        self.in_flight = 0
+        self.idle_since = 0.0
+
+
+class _Shards(Generic[T]):
+    """Spreads requests over small pools; a new pool is made when all are busy, and idle ones are given up."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._shards: list[_Shard[T]] = []
+        self._next_sweep = 0.0
+        self._lock = threading.Lock()
+
+    def take(self) -> tuple[_Shard[T], list[T]]:
+        """Return a pool for one request, and the pools that nobody used for a while, to be closed."""
+        with self._lock:
+            idle = self._sweep()
+            shard = next((shard for shard in self._shards if shard.in_flight < SHARD_SIZE), None)
+            if shard is None:
+                shard = _Shard(self._make())
+                self._shards.append(shard)
+            shard.in_flight += 1
+        return shard, idle
+
+    def give(self, shard: _Shard[T]) -> None:
+        """Note that a request is over."""
+        with self._lock:
+            shard.in_flight -= 1
+            shard.idle_since = time.monotonic()
+
+    def _sweep(self) -> list[T]:
+        now = time.monotonic()
+        if now < self._next_sweep or len(self._shards) < 2:
+            return []
+        self._next_sweep = now + IDLE_SECONDS / 3
+        idle = [shard for shard in self._shards[1:] if not shard.in_flight and now - shard.idle_since > IDLE_SECONDS]
+        self._shards = [shard for shard in self._shards if shard not in idle]
+        return [shard.transport for shard in idle]
+
+    def clear(self) -> list[T]:
+        """Forget all pools and return them, to be closed."""
+        with self._lock:
+            shards, self._shards = self._shards, []
+        return [shard.transport for shard in shards]
+
+
+class _CountedStream(httpx.SyncByteStream):
+    def __init__(self, stream: httpx.SyncByteStream, done: Callable[[], None]) -> None:
+        self._stream = stream
+        self._done: Callable[[], None] | None = done
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._stream)
+
+    def close(self) -> None:
+        done, self._done = self._done, None
+        try:
+            self._stream.close()
+        finally:
+            if done is not None:
+                done()
+
+
+class _AsyncCountedStream(httpx.AsyncByteStream):
+    def __init__(self, stream: httpx.AsyncByteStream, done: Callable[[], None]) -> None:
+        self._stream = stream
+        self._done: Callable[[], None] | None = done
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._stream.__aiter__()
+
+    async def aclose(self) -> None:
+        done, self._done = self._done, None
+        try:
+            await self._stream.aclose()
+        finally:
+            if done is not None:
+                done()
+
+
+class SharedTransport(httpx.BaseTransport):
+    """The connections of all sync clients with equal settings."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._shards = _Shards(partial(_make_sync, settings))
+        self.users: weakref.WeakSet[object] = weakref.WeakSet()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request through a pool that is not busy."""
+        shard, idle = self._shards.take()
+        for transport in idle:
+            transport.close()
+        try:
+            response = shard.transport.handle_request(request)
+        except BaseException:
+            self._shards.give(shard)
+            raise
+        assert isinstance(response.stream, httpx.SyncByteStream)
+        response.stream = _CountedStream(response.stream, partial(self._shards.give, shard))
+        return response
+
+    def close(self) -> None:
+        """Close all connections; a later request opens new ones."""
+        for transport in self._shards.clear():
+            transport.close()
+
+
+class SharedAsyncTransport(httpx.AsyncBaseTransport):
+    """The connections of all async clients with equal settings in one event loop."""
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        self._shards = _Shards(partial(_make_async, settings))
+        self.users: weakref.WeakSet[object] = weakref.WeakSet()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send a request through a pool that is not busy."""
+        shard, idle = self._shards.take()
+        try:
+            for transport in idle:
+                await transport.aclose()
+            response = await shard.transport.handle_async_request(request)
+        except BaseException:
+            self._shards.give(shard)
+            raise
+        assert isinstance(response.stream, httpx.AsyncByteStream)
+        response.stream = _AsyncCountedStream(response.stream, partial(self._shards.give, shard))
+        return response
+
+    async def aclose(self) -> None:
+        """Close all connections; a later request opens new ones."""
+        for transport in self._shards.clear():
+            await transport.aclose()
+
+
+@lru_cache(maxsize=32)
+def _ssl_context(
+    verify: bool | str | ssl.SSLContext, http2: bool, _cert_file: str | None, _cert_dir: str | None
+) -> ssl.SSLContext:
+    """Return the TLS settings of a configuration, made once a process (they cost 16 ms)."""
+    if isinstance(verify, ssl.SSLContext):
+        return verify
+    if isinstance(verify, str):
+        directory = os.path.isdir(verify)
+        context = ssl.create_default_context(cafile=None if directory else verify, capath=verify if directory else None)
+    else:
+        context = httpx.create_ssl_context(verify=verify)
+    context.set_alpn_protocols(["http/1.1", "h2"] if http2 else ["http/1.1"])
+    return context
+
+
+def ssl_context(settings: ConnectionSettings) -> ssl.SSLContext:
+    """Return the TLS settings to connect with. Without TLS no certificates are read."""
+    if not settings.tls and (settings.proxy or "http:").startswith("http:"):
+        return _plain_context()
+    return _ssl_context(
+        settings.verify, settings.http2, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    )
+
+
+@lru_cache(maxsize=1)
+def _plain_context() -> ssl.SSLContext:
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _make_sync(settings: ConnectionSettings) -> httpx.HTTPTransport:
+    return httpx.HTTPTransport(
+        verify=ssl_context(settings),
+        http2=settings.http2,
+        limits=_LIMITS,
+        proxy=httpx.Proxy(settings.proxy, ssl_context=ssl_context(settings)) if settings.proxy else None,
+    )
+
+
+def _make_async(settings: ConnectionSettings) -> httpx.AsyncHTTPTransport:
+    return httpx.AsyncHTTPTransport(
+        verify=ssl_context(settings),
+        http2=settings.http2,
+        limits=_LIMITS,
+        proxy=httpx.Proxy(settings.proxy, ssl_context=ssl_context(settings)) if settings.proxy else None,
+    )
+
+
+@dataclass(slots=True)
+class _LoopPools:
+    """The pools of one event loop, and the generator by whose end the loop closes them."""
+
+    keeper: AsyncGenerator[None, None] | None = None
+    transports: dict[ConnectionSettings, SharedAsyncTransport] = field(default_factory=dict)
+
+
+class _Registry:
+    """All shared pools of the process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sync: dict[ConnectionSettings, SharedTransport] = {}
+        self._loops: dict[asyncio.AbstractEventLoop, _LoopPools] = {}
+        self._graveyard: list[object] = []
+
+    def sync_transport(self, settings: ConnectionSettings, user: object) -> SharedTransport:
+        """Return the shared sync transport, made at first use."""
+        transport = self._sync.get(settings)
+        if transport is None:
+            with self._lock:
+                transport = self._sync.setdefault(settings, SharedTransport(settings))
+        transport.users.add(user)
+        return transport
+
+    async def async_transport(self, settings: ConnectionSettings, user: object) -> SharedAsyncTransport:
+        """Return the transport of the running loop, made at first use and closed when the loop shuts down."""
+        loop = asyncio.get_running_loop()
+        pools = self._loops.get(loop)
+        if pools is None:
+            pools = await self._adopt(loop)
+        transport = pools.transports.get(settings)
+        if transport is None:
+            transport = pools.transports[settings] = SharedAsyncTransport(settings)
+        transport.users.add(user)
+        return transport
+
+    async def _adopt(self, loop: asyncio.AbstractEventLoop) -> _LoopPools:
+        with self._lock:
+            for other in [other for other in self._loops if other.is_closed()]:
+                del self._loops[other]
+            pools = self._loops.setdefault(loop, _LoopPools())
+        if pools.keeper is None:
+            # An asynchronous generator that has been started is closed by loop.shutdown_asyncgens(), which asyncio.run
+            # calls: the only moment at which connections can still be closed in their own loop.
+            pools.keeper = self._keep(loop, pools)
+            await pools.keeper.__anext__()
+        return pools
+
+    async def _keep(self, loop: asyncio.AbstractEventLoop, pools: _LoopPools) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._loops.pop(loop, None)
+            for transport in pools.transports.values():
+                await transport.aclose()
+
+    def release_sync(self, settings: ConnectionSettings, user: object) -> None:
+        """Close the shared connections, unless another client uses them too."""
+        transport = self._sync.get(settings)
+        if transport is not None:
+            transport.users.discard(user)
+            if not transport.users:
+                transport.close()
+
+    async def release_async(self, settings: ConnectionSettings, user: object) -> None:
+        """Close the shared connections of the running loop, unless another client uses them too."""
+        pools = self._loops.get(asyncio.get_running_loop())
+        transport = pools.transports.get(settings) if pools else None
+        if transport is not None:
+            transport.users.discard(user)
+            if not transport.users:
+                await transport.aclose()
+
+    def close_all_sync(self) -> None:
+        """Close the sync connections at the end of the process."""
+        for transport in list(self._sync.values()):
+            transport.close()
+
+    def forget(self) -> None:
+        """Leave everything to the parent process after a fork: neither use nor close its connections."""
+        self._graveyard.append((self._sync, self._loops))
+        self._sync, self._loops, self._lock = {}, {}, threading.Lock()
+
+
+registry = _Registry()
+atexit.register(registry.close_all_sync)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=registry.forget)

@@ -1,0 +1,417 @@
+"""One HTTP exchange without the I/O: what to send, and what an answer or a failure means."""
+
+from __future__ import annotations
+
+import platform
+import time
+import urllib.parse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Generic, TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from cerebras_ext import errors
+from cerebras_ext._version import __version__
+from cerebras_ext.body import Body, number_of_choices
+from cerebras_ext.classify import ErrorTypes, body_status, decode_body, status_error
+from cerebras_ext.encoding import encode_body
+from cerebras_ext.endpoints import Assembler, DeltaT, Endpoint, RequestT, ResponseT
+from cerebras_ext.jsontext import loads
+from cerebras_ext.ratelimit import ResponseInfo, safe_headers
+from cerebras_ext.settings import Settings, check_queue_threshold, make_timeout, mask_url
+from cerebras_ext.sse import Event, SSEDecoder
+
+INTEGRATION_NAME = "cerebras-ext"
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+@lru_cache(maxsize=1)
+def user_agent() -> str:
+    """Return who we are, for the `User-Agent` header."""
+    return f"{INTEGRATION_NAME}/{__version__} httpx/{httpx.__version__} python/{platform.python_version()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What may be given with a single call beside the request's fields."""
+
+    timeout: float | httpx.Timeout | None = None
+    extra_headers: Mapping[str, str] | None = None
+    queue_threshold: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request ready to be sent, as often as it takes: every attempt sends the same bytes."""
+
+    method: str
+    url: httpx.URL
+    headers: list[tuple[str, str]]
+    content: bytes
+    timeout: httpx.Timeout
+    own_timeout: bool
+    body: Body
+    secret: str
+
+    def build(self) -> httpx.Request:
+        """Return a new HTTP request."""
+        return httpx.Request(
+            self.method,
+            self.url,
+            headers=self.headers,
+            content=self.content or None,
+            extensions={"timeout": self.timeout.as_dict()},
+        )
+
+
+def _check_headers(headers: Mapping[str, str]) -> None:
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise errors.RequestValidationError(f"extra_headers: names and values must be text, got {name!r}")
+        if "\n" in value or "\r" in value or not name.strip():
+            raise errors.RequestValidationError(f"extra_headers: {name!r} has a line break or no name")
+        if not value.isascii() or not name.isascii():
+            raise errors.RequestValidationError(f"extra_headers: {name!r} has characters outside of ASCII")
+
+
+def make_headers(settings: Settings, secret: str, options: Options, *, stream: bool) -> dict[str, str]:
+    """Return the headers of a request. Later levels win, whatever the case of a name."""
+    headers = {
+        "Authorization": f"Bearer {secret}",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity" if stream else "gzip, deflate",
+        "User-Agent": user_agent(),
+        "X-Cerebras-3rd-Party-Integration": INTEGRATION_NAME,
+        "Connection": "keep-alive",
+    }
+    threshold = settings.queue_threshold if options.queue_threshold is None else options.queue_threshold
+    if threshold is not None:
+        check_queue_threshold(threshold)
+        headers["queue_threshold"] = str(threshold)
+    for level in (dict(settings.default_headers), options.extra_headers or {}):
+        _check_headers(level)
+        for name, value in level.items():
+            for known in [known for known in headers if known.lower() == name.lower()]:
+                del headers[known]
+            headers[name] = value
+    return headers
+
+
+@lru_cache(maxsize=256)
+def make_url(base_url: str, path: str) -> httpx.URL:
+    """Return the URL of an endpoint."""
+    return httpx.URL(base_url + path)
+
+
+def prepare(
+    settings: Settings,
+    secret: str,
+    method: str,
+    path: str,
+    options: Options,
+    body: Body | None = None,
+    *,
+    stream: bool = False,
+) -> Call:
+    """Build the request to send.
+
+    Raises:
+        RequestValidationError: The body or a header cannot be sent.
+    """
+    headers = make_headers(settings, secret, options, stream=stream)
+    content = b""
+    if body is not None:
+        try:
+            content, described = encode_body(body, settings.payload)
+        except ValueError as error:
+            raise errors.RequestValidationError(str(error)) from None
+        headers.update(described)
+    timeout = settings.timeout if options.timeout is None else make_timeout(options.timeout)
+    if stream and settings.stream_idle_timeout is not None:
+        timeout = httpx.Timeout(
+            connect=timeout.connect,
+            write=timeout.write,
+            pool=timeout.pool,
+            read=min(timeout.read or settings.stream_idle_timeout, settings.stream_idle_timeout),
+        )
+    own_timeout = options.timeout is not None or not settings.timeout_is_default
+    url = make_url(settings.base_url, path)
+    return Call(method, url, list(headers.items()), content, timeout, own_timeout, body or {}, secret)
+
+
+def make_request(request_type: type[RequestT], request: Any, fields: Mapping[str, Any]) -> RequestT:
+    """Return the request given as a model, as a mapping, as keywords, or as a model or mapping with keywords on top.
+
+    Raises:
+        RequestValidationError: A field is unknown, missing, or out of range.
+    """
+    if isinstance(request, request_type):
+        if not fields:
+            return request
+        given = {name: getattr(request, name) for name in request.model_fields_set}
+        return request_type(**{**given, **fields})
+    if request is None:
+        return request_type(**fields)
+    if isinstance(request, Mapping):
+        return request_type(**{**request, **fields})
+    raise errors.RequestValidationError(
+        f"request: must be a {request_type.__name__} or keywords, got {type(request).__name__}"
+    )
+
+
+def connection_error(error: httpx.HTTPError, call: Call) -> errors.CerebrasError:
+    """Return the library's error for a failure of the transport: it names the host and the cause, and no secret."""
+    host = call.url.netloc.decode("ascii", "replace").rpartition("@")[2]
+    detail = mask_secrets(str(error), call.secret)
+    cause = f"{type(error).__name__}: {detail}" if detail else type(error).__name__
+    if _has_request(error):
+        error.request = httpx.Request(call.method, mask_url(str(call.url)))
+    if isinstance(error, httpx.TimeoutException):
+        return errors.APITimeoutError(f"{host} did not answer in time ({cause})")
+    if isinstance(error, httpx.DecodingError):
+        return errors.APIResponseError(f"the answer of {host} cannot be decoded ({cause})")
+    failure = errors.APIConnectionError(f"no connection to {host} ({cause})")
+    failure.is_retryable = isinstance(error, httpx.TransportError) and not isinstance(
+        error, (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
+    )
+    return failure
+
+
+def _has_request(error: httpx.HTTPError) -> bool:
+    try:
+        return error.request is not None
+    except RuntimeError:
+        return False
+
+
+def mask_secrets(text: str, secret: str) -> str:
+    """Return a text without the key and without user names and passwords of URLs."""
+    text = text.replace(secret, "***") if secret else text
+    return " ".join(mask_url(word) if "://" in word else word for word in text.split(" ")) if "://" in text else text
+
+
+def refusal(
+    status: int, headers: httpx.Headers, content: bytes, call: Call, error_types: ErrorTypes | None
+) -> errors.APIStatusError:
+    """Return the error for an HTTP status that is not 2xx."""
+    return status_error(
+        status, headers, decode_body(content), request=call.body, secret=call.secret, error_types=error_types
+    )
+
+
+def response_info(status: int, headers: httpx.Headers, secret: str) -> ResponseInfo:
+    """Return what the response said beside its body, without secrets."""
+    return ResponseInfo(status, safe_headers(headers.items(), secret))
+
+
+def read_json(
+    content: bytes, call: Call, headers: httpx.Headers, error_types: ErrorTypes | None
+) -> tuple[dict[str, Any], ResponseInfo]:
+    """Return the JSON object of a 200 answer.
+
+    Raises:
+        APIResponseError: Not a JSON object.
+        APIStatusError: An error object inside the 200.
+    """
+    info = response_info(200, headers, call.secret)
+    try:
+        value = loads(content)
+    except ValueError as error:
+        text = mask_secrets(content[:2000].decode("utf-8", "replace"), call.secret)
+        raise errors.APIResponseError(
+            f"the service's answer is not JSON ({error}): {text[:200]!r}", body=text, request_id=info.request_id
+        ) from None
+    status = body_status(value)
+    if status is not None:
+        raise status_error(
+            status, headers, value, request=call.body, secret=call.secret, error_types=error_types
+        )
+    if not isinstance(value, dict):
+        raise errors.APIResponseError(
+            f"the service's answer is no JSON object but {type(value).__name__}",
+            body=value,
+            request_id=info.request_id,
+        )
+    return value, info
+
+
+def read_model(model: type[ModelT], value: dict[str, Any], info: ResponseInfo) -> ModelT:
+    """Return a typed answer.
+
+    Raises:
+        APIResponseError: A member has a type that cannot be read.
+    """
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise errors.APIResponseError(
+            f"the service's answer cannot be read: {error.error_count()} unexpected members, first "
+            f"{'.'.join(map(str, error.errors()[0]['loc']))}: {error.errors()[0]['msg']}",
+            body=value,
+            request_id=info.request_id,
+            response_id=value.get("id") if isinstance(value.get("id"), str) else None,
+        ) from None
+
+
+def read_response(
+    endpoint: Endpoint[RequestT, ResponseT, DeltaT],
+    content: bytes,
+    call: Call,
+    headers: httpx.Headers,
+    error_types: ErrorTypes | None,
+) -> ResponseT:
+    """Return the typed answer of a request that was not streamed.
+
+    Raises:
+        APIResponseError: It cannot be read, or has no choices.
+        APIStatusError: An error object inside the 200.
+    """
+    value, info = read_json(content, call, headers, error_types)
+    response = read_model(endpoint.response_type, value, info)
+    if not response.choices:
+        usage = value.get("usage")
+        raise errors.APIResponseError(
+            "the service's answer has no choices",
+            body=value,
+            request_id=info.request_id,
+            response_id=response.id,
+            usage=usage if isinstance(usage, dict) else None,
+        )
+    response._info = info
+    return response
+
+
+class StreamState(Generic[DeltaT, ResponseT]):
+    """One attempt at a stream: bytes in, deltas out, then the whole answer. No I/O."""
+
+    __slots__ = ("_assembler", "_call", "_decoder", "_done", "_error_types", "_headers", "_idle", "_last_event")
+
+    def __init__(
+        self,
+        endpoint: Endpoint[Any, ResponseT, DeltaT],
+        call: Call,
+        headers: httpx.Headers,
+        error_types: ErrorTypes | None,
+        idle_timeout: float | None,
+    ) -> None:
+        self._assembler: Assembler[DeltaT, ResponseT] = endpoint.assembler(number_of_choices(call.body))
+        self._decoder = SSEDecoder()
+        self._call = call
+        self._headers = headers
+        self._error_types = error_types
+        self._idle = idle_timeout
+        self._last_event = time.monotonic()
+        self._done = False
+
+    @property
+    def done(self) -> bool:
+        """Whether the end mark has come, after which nothing is read."""
+        return self._done
+
+    @property
+    def complete(self) -> bool:
+        """Whether every answer has its finish reason."""
+        return self._assembler.complete
+
+    def feed(self, data: bytes) -> list[DeltaT]:
+        """Take bytes and return what they add.
+
+        Raises:
+            APIStatusError: An error event.
+            APIResponseError: An event that cannot be read.
+            APITimeoutError: Only comments came for longer than the idle timeout.
+        """
+        events = self._decoder.feed(data)
+        if self._idle is not None:
+            now = time.monotonic()
+            if events:
+                self._last_event = now
+            elif now - self._last_event > self._idle:
+                raise errors.APITimeoutError(f"no event of the stream for {self._idle} s, only comments")
+        return self._take(events)
+
+    def finish(self) -> list[DeltaT]:
+        """Take the end of the bytes.
+
+        Raises:
+            StreamTruncatedError: No finish reason came.
+        """
+        deltas = [] if self._done else self._take(self._decoder.finish())
+        self._done = True
+        if not deltas and not self._assembler.complete:
+            self.check_complete()
+        return deltas
+
+    def check_complete(self) -> None:
+        """Refuse to call an answer whole that has no finish reason.
+
+        Raises:
+            StreamTruncatedError: No finish reason came.
+        """
+        if not self._assembler.complete:
+            raise errors.StreamTruncatedError(
+                "the stream ended without a finish reason: the answer is not complete"
+            )
+
+    def _take(self, events: list[Event]) -> list[DeltaT]:
+        deltas: list[DeltaT] = []
+        feed = self._assembler.feed
+        for data, name in events:
+            if data.startswith(b"[DONE]"):
+                self._done = True
+                break
+            try:
+                chunk = loads(data)
+            except ValueError as error:
+                if name != b"error":
+                    raise self._unreadable(data, str(error)) from None
+                chunk = {"error": data.decode("utf-8", "replace")}
+            if not isinstance(chunk, dict):
+                if chunk is None:
+                    continue
+                raise self._unreadable(data, "not an object")
+            if name == b"error" or chunk.get("error"):
+                raise self._error(chunk)
+            try:
+                deltas += feed(chunk)
+            except (TypeError, AttributeError, KeyError, ValueError) as error:
+                raise self._unreadable(data, str(error)) from error
+        return deltas
+
+    def _error(self, chunk: dict[str, Any]) -> errors.APIStatusError:
+        body = chunk if chunk.get("error") else {**chunk, "error": chunk.get("message") or "error event"}
+        return status_error(
+            body_status(body) or 500,
+            self._headers,
+            body,
+            request=self._call.body,
+            secret=self._call.secret,
+            error_types=self._error_types,
+        )
+
+    def _unreadable(self, data: bytes, reason: str) -> errors.APIResponseError:
+        text = mask_secrets(data[:2000].decode("utf-8", "replace"), self._call.secret)
+        info = response_info(200, self._headers, self._call.secret)
+        return errors.APIResponseError(
+            f"an event of the stream cannot be read ({reason}): {text[:200]!r}", body=text, request_id=info.request_id
+        )
+
+    def response(self) -> ResponseT:
+        """Return the whole answer."""
+        info = response_info(200, self._headers, self._call.secret)
+        try:
+            response = self._assembler.response()
+        except ValidationError as error:
+            raise errors.APIResponseError(
+                f"the streamed answer cannot be read: {error}", request_id=info.request_id
+            ) from None
+        response._info = info
+        return response
+
+
+def host_of(url: str) -> str:
+    """Return the host of a URL, for texts."""
+    return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]

@@ -1,0 +1,70 @@
+"""JSON in and out: the fastest parser that is there, and text that the service can read."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+import pydantic_core
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def loads(text: bytes | str) -> Any:
+    """Parse JSON; lone surrogates in escapes, which strict parsers refuse, become U+FFFD.
+
+    Raises:
+        ValueError: The text is not JSON.
+    """
+    try:
+        return pydantic_core.from_json(text, cache_strings="none")
+    except ValueError:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8", "replace")
+        try:
+            return replace_surrogates(json.loads(text))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+def loads_partial(text: str) -> Any:
+    """Parse the beginning of a JSON text, keeping a string that is cut off; None where there is nothing yet."""
+    try:
+        return pydantic_core.from_json(text, allow_partial="trailing-strings")
+    except ValueError:
+        return None
+
+
+def dumps(value: Any) -> bytes:
+    """Encode as compact JSON in UTF-8; lone surrogates are replaced, since the service refuses them.
+
+    Raises:
+        ValueError: The value has something that JSON has no form for (NaN, an object of the user's).
+    """
+    try:
+        text = pydantic_core.to_json(value)
+    except pydantic_core.PydanticSerializationError as error:
+        if "surrogates" not in str(error):
+            raise ValueError(f"cannot be written as JSON: {error}") from None
+        text = pydantic_core.to_json(replace_surrogates(value))
+    if b"NaN" in text or b"Infinity" in text:
+        json.loads(text, parse_constant=_refuse_constant)
+    return text
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} has no form in JSON")
+
+
+def replace_surrogates(value: Any) -> Any:
+    """Return a copy in which surrogate pairs are joined and lone surrogates are U+FFFD (FACTS section 3)."""
+    if isinstance(value, str):
+        if _SURROGATE.search(value) is None:
+            return value
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        return {replace_surrogates(key): replace_surrogates(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [replace_surrogates(item) for item in value]
+    return value

@@ -1,0 +1,266 @@
+"""Streams of both endpoints: iterators of deltas that end with the whole answer at `.response`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from types import TracebackType
+from typing import Any, Generic, Protocol, Self
+
+import httpx
+
+from cerebras_ext.assembly import ChatDelta, CompletionDelta
+from cerebras_ext.classify import ErrorTypes
+from cerebras_ext.endpoints import DeltaT, Endpoint, ResponseT
+from cerebras_ext.errors import CerebrasError
+from cerebras_ext.exchange import Call, StreamState, connection_error
+from cerebras_ext.retry import RetryState
+from cerebras_ext.types import ChatResponse, CompletionResponse
+
+
+class _Opened(Protocol):
+    """What a stream needs of an open HTTP response."""
+
+    headers: httpx.Headers
+
+
+class _StreamBase(Generic[DeltaT, ResponseT]):
+    """What the sync and the async stream have in common: everything but the I/O."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint[Any, ResponseT, DeltaT],
+        call: Call,
+        retry: RetryState,
+        error_types: ErrorTypes | None,
+        idle_timeout: float | None,
+    ) -> None:
+        self._endpoint = endpoint
+        self._call = call
+        self._retry = retry
+        self._error_types = error_types
+        self._idle_timeout = idle_timeout
+        self._opened: httpx.Response | None = None
+        self._whole: ResponseT | None = None
+        self._answer: ResponseT | None = None
+        self._handed_out = False
+        self._started = False
+
+    @property
+    def response(self) -> ResponseT:
+        """The whole answer, once the stream has been read to its end.
+
+        Raises:
+            RuntimeError: The stream has not been read to its end.
+        """
+        if self._answer is None:
+            raise RuntimeError("the stream has not been read to its end, so there is no whole answer yet")
+        return self._answer
+
+    def _start(self) -> None:
+        if self._started:
+            raise RuntimeError("a stream can be read once; call the client again for another answer")
+        self._started = True
+
+    def _state(self, headers: httpx.Headers) -> StreamState[DeltaT, ResponseT]:
+        return StreamState(self._endpoint, self._call, headers, self._error_types, self._idle_timeout)
+
+    def _note(self, deltas: list[DeltaT]) -> list[DeltaT]:
+        self._handed_out = self._handed_out or bool(deltas)
+        return deltas
+
+    def _broken(self, error: httpx.HTTPError, state: StreamState[DeltaT, ResponseT]) -> None:
+        """Raise for a connection that broke, unless the answer was whole already."""
+        if not state.complete:
+            raise connection_error(error, self._call) from error
+
+
+class Stream(_StreamBase[DeltaT, ResponseT]):
+    """A stream of deltas. Iterate once; leave it early with `close()`, `with`, or by dropping the iterator.
+
+    The request is sent by `open()`, by entering `with`, or by the first step of the iteration.
+    """
+
+    def __init__(
+        self,
+        opener: Callable[[Call, RetryState], httpx.Response],
+        pause: Callable[[RetryState, CerebrasError], None],
+        single: Callable[[], ResponseT] | None,
+        endpoint: Endpoint[Any, ResponseT, DeltaT],
+        call: Call,
+        retry: RetryState,
+        error_types: ErrorTypes | None,
+        idle_timeout: float | None,
+    ) -> None:
+        super().__init__(endpoint, call, retry, error_types, idle_timeout)
+        self._opener = opener
+        self._pause = pause
+        self._single = single
+
+    def open(self) -> Self:
+        """Send the request and wait for the answer to begin; errors of the request are raised here."""
+        if self._single is not None:
+            if self._whole is None:
+                self._whole = self._single()
+        elif self._opened is None and not self._started:
+            self._opened = self._opener(self._call, self._retry)
+        return self
+
+    def batches(self) -> Iterator[list[DeltaT]]:
+        """Yield the deltas in the groups in which the network brought them; cheaper than one by one."""
+        self.open()
+        self._start()
+        if self._whole is not None:
+            self._answer = self._whole
+            yield self._endpoint.split(self._whole)
+            return
+        while True:
+            try:
+                yield from self._attempt()
+                return
+            except CerebrasError as error:
+                if self._handed_out:
+                    raise
+                self._pause(self._retry, error)
+            self._opened = self._opener(self._call, self._retry)
+
+    def _attempt(self) -> Iterator[list[DeltaT]]:
+        opened = self._opened
+        assert opened is not None
+        state = self._state(opened.headers)
+        try:
+            try:
+                for data in _pieces(opened):
+                    deltas = state.feed(data)
+                    if deltas:
+                        yield self._note(deltas)
+                    if state.done:
+                        break
+            except httpx.HTTPError as error:
+                self._broken(error, state)
+            rest = state.finish()
+            if rest:
+                yield self._note(rest)
+                state.check_complete()
+        finally:
+            self.close()
+        self._answer = state.response()
+
+    def __iter__(self) -> Iterator[DeltaT]:
+        for batch in self.batches():
+            yield from batch
+
+    def close(self) -> None:
+        """Give the connection back, or drop it if the answer has not been read to its end."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+        self._started = True
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncStream(_StreamBase[DeltaT, ResponseT]):
+    """The async twin of `Stream`. Leave it early with `aclose()`, `async with`, or by dropping the iterator."""
+
+    def __init__(
+        self,
+        opener: Callable[[Call, RetryState], Awaitable[httpx.Response]],
+        pause: Callable[[RetryState, CerebrasError], Awaitable[None]],
+        single: Callable[[], Awaitable[ResponseT]] | None,
+        endpoint: Endpoint[Any, ResponseT, DeltaT],
+        call: Call,
+        retry: RetryState,
+        error_types: ErrorTypes | None,
+        idle_timeout: float | None,
+    ) -> None:
+        super().__init__(endpoint, call, retry, error_types, idle_timeout)
+        self._opener = opener
+        self._pause = pause
+        self._single = single
+
+    async def open(self) -> Self:
+        """Send the request and wait for the answer to begin; errors of the request are raised here."""
+        if self._single is not None:
+            if self._whole is None:
+                self._whole = await self._single()
+        elif self._opened is None and not self._started:
+            self._opened = await self._opener(self._call, self._retry)
+        return self
+
+    async def batches(self) -> AsyncIterator[list[DeltaT]]:
+        """Yield the deltas in the groups in which the network brought them; cheaper than one by one."""
+        await self.open()
+        self._start()
+        if self._whole is not None:
+            self._answer = self._whole
+            yield self._endpoint.split(self._whole)
+            return
+        while True:
+            opened = self._opened
+            assert opened is not None
+            state = self._state(opened.headers)
+            try:
+                try:
+                    async for data in _async_pieces(opened):
+                        deltas = state.feed(data)
+                        if deltas:
+                            yield self._note(deltas)
+                        if state.done:
+                            break
+                except httpx.HTTPError as error:
+                    self._broken(error, state)
+                rest = state.finish()
+                if rest:
+                    yield self._note(rest)
+                    state.check_complete()
+            except CerebrasError as error:
+                await self.aclose()
+                if self._handed_out:
+                    raise
+                await self._pause(self._retry, error)
+            else:
+                self._answer = state.response()
+                return
+            finally:
+                await self.aclose()
+            self._opened = await self._opener(self._call, self._retry)
+
+    async def __aiter__(self) -> AsyncIterator[DeltaT]:
+        async for batch in self.batches():
+            for delta in batch:
+                yield delta
+
+    async def aclose(self) -> None:
+        """Give the connection back, or drop it if the answer has not been read to its end."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.aclose()
+        self._started = True
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _pieces(response: httpx.Response) -> Iterator[bytes]:
+    return response.iter_bytes() if "content-encoding" in response.headers else response.iter_raw()
+
+
+def _async_pieces(response: httpx.Response) -> AsyncIterator[bytes]:
+    return response.aiter_bytes() if "content-encoding" in response.headers else response.aiter_raw()
+
+
+ChatStream = Stream[ChatDelta, ChatResponse]
+AsyncChatStream = AsyncStream[ChatDelta, ChatResponse]
+CompletionStream = Stream[CompletionDelta, CompletionResponse]
+AsyncCompletionStream = AsyncStream[CompletionDelta, CompletionResponse]
