@@ -178,9 +178,7 @@ class ChatAssembler(_Assembler):
             return None
         return self._take_ending(state, choice, ChatDelta(index, content, reasoning, calls, None, None, None, chunk))
 
-    def _take_rare(
-        self, state: _ChatChoice, delta: dict[str, Any], reasoning: str
-    ) -> tuple[str, list[ToolCallDelta]]:
+    def _take_rare(self, state: _ChatChoice, delta: dict[str, Any], reasoning: str) -> tuple[str, list[ToolCallDelta]]:
         """Take what a delta has beside plain text: role, tool calls, another spelling of reasoning, new members."""
         if not reasoning and isinstance(delta.get("reasoning_content"), str):
             reasoning = delta["reasoning_content"]
@@ -341,8 +339,6 @@ def deltas_of_completion(response: CompletionResponse) -> list[CompletionDelta]:
     """Return a whole answer as deltas, one a completion: for requests that must not be streamed."""
     raw = response.to_dict()
     return [
-        CompletionDelta(
-            choice.index, choice.text, choice.tokens, choice.finish_reason, raw_choice.get("logprobs"), raw
-        )
+        CompletionDelta(choice.index, choice.text, choice.tokens, choice.finish_reason, raw_choice.get("logprobs"), raw)
         for choice, raw_choice in zip(response.choices, raw.get("choices") or (), strict=False)
     ]

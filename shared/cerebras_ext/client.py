@@ -108,7 +108,12 @@ class _BaseClient(Generic[HttpT]):
         return self._secret.get_secret_value()
 
     def _prepare(
-        self, endpoint: Endpoint[RequestT, Any, Any], request: Any, fields: Mapping[str, Any], options: Options, stream: bool
+        self,
+        endpoint: Endpoint[RequestT, Any, Any],
+        request: Any,
+        fields: Mapping[str, Any],
+        options: Options,
+        stream: bool,
     ) -> Call:
         model = make_request(endpoint.request_type, request, fields)
         body = endpoint.build_body(model, stream=stream)
@@ -132,9 +137,7 @@ class _BaseClient(Generic[HttpT]):
 
     def _kept_timeout(self, call: Call) -> bool:
         """Whether a client of the user's keeps its own timeout: it set one, and we were given none."""
-        return (
-            self._http is not None and not call.own_timeout and self._http.timeout != httpx.Timeout(5.0)
-        )
+        return self._http is not None and not call.own_timeout and self._http.timeout != httpx.Timeout(5.0)
 
     def _build(self, call: Call) -> httpx.Request:
         if self._http is None:

@@ -226,9 +226,7 @@ def read_json(
         ) from None
     status = body_status(value)
     if status is not None:
-        raise status_error(
-            status, headers, value, request=call.body, secret=call.secret, error_types=error_types
-        )
+        raise status_error(status, headers, value, request=call.body, secret=call.secret, error_types=error_types)
     if not isinstance(value, dict):
         raise errors.APIResponseError(
             f"the service's answer is no JSON object but {type(value).__name__}",
@@ -352,9 +350,7 @@ class StreamState(Generic[DeltaT, ResponseT]):
             StreamTruncatedError: No finish reason came.
         """
         if not self._assembler.complete:
-            raise errors.StreamTruncatedError(
-                "the stream ended without a finish reason: the answer is not complete"
-            )
+            raise errors.StreamTruncatedError("the stream ended without a finish reason: the answer is not complete")
 
     def _take(self, events: list[Event]) -> list[DeltaT]:
         deltas: list[DeltaT] = []

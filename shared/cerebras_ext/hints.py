@@ -24,7 +24,11 @@ def hint_for(status: int, said: ErrorBody, request: Mapping[str, Any] | None) ->
         return "check CEREBRAS_API_KEY or api_key; keys are made at https://cloud.cerebras.ai"
     if status not in (400, 422):
         return None
-    found = (_format_hint(message, said, request), history_fault(request.get("messages")), _image_hint(message, request))
+    found = (
+        _format_hint(message, said, request),
+        history_fault(request.get("messages")),
+        _image_hint(message, request),
+    )
     return "; ".join(text for text in found if text) or None
 
 

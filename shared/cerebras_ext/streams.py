@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
-from typing import Any, Generic, Protocol, Self
+from typing import Any, Generic, Self
 
 import httpx
 
@@ -15,12 +15,6 @@ from cerebras_ext.errors import CerebrasError
 from cerebras_ext.exchange import Call, StreamState, connection_error
 from cerebras_ext.retry import RetryState
 from cerebras_ext.types import ChatResponse, CompletionResponse
-
-
-class _Opened(Protocol):
-    """What a stream needs of an open HTTP response."""
-
-    headers: httpx.Headers
 
 
 class _StreamBase(Generic[DeltaT, ResponseT]):
@@ -252,12 +246,17 @@ class AsyncStream(_StreamBase[DeltaT, ResponseT]):
         await self.aclose()
 
 
+def _is_plain(response: httpx.Response) -> bool:
+    """Whether the bytes of the network are the bytes of the body, and still to come (a replayed answer is read)."""
+    return "content-encoding" not in response.headers and not response.is_stream_consumed
+
+
 def _pieces(response: httpx.Response) -> Iterator[bytes]:
-    return response.iter_bytes() if "content-encoding" in response.headers else response.iter_raw()
+    return response.iter_raw() if _is_plain(response) else response.iter_bytes()
 
 
 def _async_pieces(response: httpx.Response) -> AsyncIterator[bytes]:
-    return response.aiter_bytes() if "content-encoding" in response.headers else response.aiter_raw()
+    return response.aiter_raw() if _is_plain(response) else response.aiter_bytes()
 
 
 ChatStream = Stream[ChatDelta, ChatResponse]

@@ -246,7 +246,9 @@ class ChatRequest(RequestModel):
     )
     tools: list[Tool] | None = Field(None, description="Tools that the model may call.")
     top_logprobs: int | None = Field(None, ge=0, le=20, description="Most likely tokens to return per position.")
-    top_p: float | None = Field(None, ge=0, le=1, description="Nucleus sampling: share of probability mass to consider.")
+    top_p: float | None = Field(
+        None, ge=0, le=1, description="Nucleus sampling: share of probability mass to consider."
+    )
     user: str | None = Field(None, description="Id of the end user, for abuse monitoring.")
     extra_body: dict[str, Any] | None = Field(
         None, exclude=True, description="Members to merge into the body as they are, last."

@@ -45,7 +45,9 @@ class CompletionRequest(RequestModel):
     stream_options: StreamOptions | None = Field(None, description="Sent only with a stream.")
     suffix: str | None = Field(None, description="Sent as given; the service does not support it.")
     temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature.")
-    top_p: float | None = Field(None, ge=0, le=1, description="Nucleus sampling: share of probability mass to consider.")
+    top_p: float | None = Field(
+        None, ge=0, le=1, description="Nucleus sampling: share of probability mass to consider."
+    )
     user: str | None = Field(None, description="Id of the end user, for abuse monitoring.")
     extra_body: dict[str, Any] | None = Field(
         None, exclude=True, description="Members to merge into the body as they are, last."
