@@ -53,7 +53,7 @@ logger.addHandler(logging.NullHandler())
 
 WARM_TIMEOUT = 1.0
 
-HttpT = TypeVar("HttpT", httpx.Client, httpx.AsyncClient)
+HttpT = TypeVar("HttpT", bound=httpx.Client | httpx.AsyncClient)
 ChatInput = ChatRequest | Mapping[str, Any] | None
 CompletionInput = CompletionRequest | Mapping[str, Any] | None
 

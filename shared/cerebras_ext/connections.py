@@ -31,7 +31,7 @@ IDLE_SECONDS = 30.0
 
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=SHARD_SIZE, keepalive_expiry=IDLE_SECONDS)
 
-T = TypeVar("T", httpx.HTTPTransport, httpx.AsyncHTTPTransport)
+T = TypeVar("T", bound=httpx.HTTPTransport | httpx.AsyncHTTPTransport)
 
 
 class _Shard(Generic[T]):

@@ -17,14 +17,13 @@ from cerebras_ext.assembly import (
 from cerebras_ext.body import Body, chat_body, completion_body
 from cerebras_ext.types import ChatRequest, ChatResponse, CompletionRequest, CompletionResponse
 
-RequestT = TypeVar("RequestT", ChatRequest, CompletionRequest)
-ResponseT = TypeVar("ResponseT", ChatResponse, CompletionResponse)
-DeltaT = TypeVar("DeltaT", ChatDelta, CompletionDelta)
-DeltaT_co = TypeVar("DeltaT_co", covariant=True)
+RequestT = TypeVar("RequestT", bound=ChatRequest | CompletionRequest)
+ResponseT = TypeVar("ResponseT", bound=ChatResponse | CompletionResponse)
+DeltaT = TypeVar("DeltaT", bound=ChatDelta | CompletionDelta)
 ResponseT_co = TypeVar("ResponseT_co", covariant=True)
 
 
-class Assembler(Protocol[DeltaT_co, ResponseT_co]):
+class Assembler(Protocol[DeltaT, ResponseT_co]):
     """What a stream needs of an assembler."""
 
     @property
@@ -32,7 +31,7 @@ class Assembler(Protocol[DeltaT_co, ResponseT_co]):
         """Whether every answer has its finish reason."""
         ...
 
-    def feed(self, chunk: dict[str, Any]) -> list[DeltaT_co]:
+    def feed(self, chunk: dict[str, Any]) -> list[DeltaT]:
         """Take one event and return what it adds."""
         ...
 

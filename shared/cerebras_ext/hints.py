@@ -48,7 +48,10 @@ def _format_hint(message: str, said: ErrorBody, request: Mapping[str, Any]) -> s
     if said.param == "tool_choice" or ("tool_choice" in message and request.get("tool_choice") is not None):
         return "this model may not take a forced tool_choice: for structured output use response_format json_schema"
     if kind == "json_schema" and said.param == "response_format":
-        return "strict schemas want closed objects and no pattern, format or length keywords (cerebras_ext.strict_schema makes them)"
+        return (
+            "strict schemas want closed objects and no pattern, format or length keywords; "
+            "cerebras_ext.strict_schema makes them"
+        )
     return None
 
 

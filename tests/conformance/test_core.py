@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -90,7 +91,7 @@ async def test_recorded_chat_loses_nothing(number: str) -> None:
     if exchange["response"]["status"] != 200:
         with pytest.raises(APIStatusError) as caught:
             await both(exchange)
-        said = exchange["response"]["json"]
+        said = json.loads(recordings.body(exchange))
         assert caught.value.status_code == exchange["response"]["status"]
         assert (caught.value.message, caught.value.type) == (said["message"], said["type"])
         assert caught.value.code == said.get("code")
