@@ -79,8 +79,8 @@ def _keep_unknown(kept: dict[str, Any], new: Mapping[str, Any], known: frozenset
         if key in known or value is None:
             continue
         old = kept.get(key)
-        if isinstance(old, (str, list)) and type(old) is type(value):
-            kept[key] = old + value
+        if (isinstance(old, str) and isinstance(value, str)) or (isinstance(old, list) and isinstance(value, list)):
+            kept[key] = old + value  # type: ignore[operator]
         else:
             kept[key] = value
 
