@@ -12,7 +12,7 @@ from typing import Any
 
 from cerebras_ext import errors
 from cerebras_ext.hints import hint_for
-from cerebras_ext.ratelimit import safe_headers
+from cerebras_ext.ratelimit import findable, safe_headers
 from cerebras_ext.types.common import ErrorBody
 
 RETRIED_STATUSES = frozenset({408, 409, 429})
@@ -175,8 +175,9 @@ def _class_of(status: int, said: ErrorBody) -> type[errors.APIStatusError]:
 
 def _redact(value: Any, secret: str | None) -> Any:
     """Replace the key wherever it stands in a body (some gateways quote it back)."""
-    if not secret:
+    if not findable(secret):
         return value
+    assert secret is not None
     if isinstance(value, str):
         return value.replace(secret, "***")
     if isinstance(value, dict):

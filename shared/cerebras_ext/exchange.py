@@ -20,7 +20,7 @@ from cerebras_ext.classify import ErrorTypes, body_status, decode_body, status_e
 from cerebras_ext.encoding import encode_body
 from cerebras_ext.endpoints import Assembler, DeltaT, Endpoint, RequestT, ResponseT
 from cerebras_ext.jsontext import loads
-from cerebras_ext.ratelimit import ResponseInfo, safe_headers
+from cerebras_ext.ratelimit import ResponseInfo, findable, safe_headers
 from cerebras_ext.settings import Settings, check_queue_threshold, make_timeout, mask_url
 from cerebras_ext.sse import Event, SSEDecoder
 
@@ -189,7 +189,7 @@ def _has_request(error: httpx.HTTPError) -> bool:
 
 def mask_secrets(text: str, secret: str) -> str:
     """Return a text without the key and without user names and passwords of URLs."""
-    text = text.replace(secret, "***") if secret else text
+    text = text.replace(secret, "***") if findable(secret) else text
     return " ".join(mask_url(word) if "://" in word else word for word in text.split(" ")) if "://" in text else text
 
 
@@ -285,7 +285,17 @@ def read_response(
 class StreamState(Generic[DeltaT, ResponseT]):
     """One attempt at a stream: bytes in, deltas out, then the whole answer. No I/O."""
 
-    __slots__ = ("_assembler", "_call", "_decoder", "_done", "_error_types", "_headers", "_idle", "_last_event")
+    __slots__ = (
+        "_assembler",
+        "_call",
+        "_decoder",
+        "_done",
+        "_error_types",
+        "_failure",
+        "_headers",
+        "_idle",
+        "_last_event",
+    )
 
     def __init__(
         self,
@@ -303,6 +313,7 @@ class StreamState(Generic[DeltaT, ResponseT]):
         self._idle = idle_timeout
         self._last_event = time.monotonic()
         self._done = False
+        self._failure: errors.CerebrasError | None = None
 
     @property
     def done(self) -> bool:
@@ -339,7 +350,7 @@ class StreamState(Generic[DeltaT, ResponseT]):
         """
         deltas = [] if self._done else self._take(self._decoder.finish())
         self._done = True
-        if not deltas and not self._assembler.complete:
+        if not deltas:
             self.check_complete()
         return deltas
 
@@ -348,34 +359,47 @@ class StreamState(Generic[DeltaT, ResponseT]):
 
         Raises:
             StreamTruncatedError: No finish reason came.
+            CerebrasError: The failure that ended the stream.
         """
+        if self._failure is not None:
+            raise self._failure
         if not self._assembler.complete:
             raise errors.StreamTruncatedError("the stream ended without a finish reason: the answer is not complete")
 
     def _take(self, events: list[Event]) -> list[DeltaT]:
+        """Take events; what came before a failing one is handed out first, and the failure is kept for `finish`."""
         deltas: list[DeltaT] = []
-        feed = self._assembler.feed
-        for data, name in events:
-            if data.startswith(b"[DONE]"):
-                self._done = True
-                break
-            try:
-                chunk = loads(data)
-            except ValueError as error:
-                if name != b"error":
-                    raise self._unreadable(data, str(error)) from None
-                chunk = {"error": data.decode("utf-8", "replace")}
-            if not isinstance(chunk, dict):
-                if chunk is None:
-                    continue
-                raise self._unreadable(data, "not an object")
-            if name == b"error" or chunk.get("error"):
-                raise self._error(chunk)
-            try:
-                deltas += feed(chunk)
-            except (TypeError, AttributeError, KeyError, ValueError) as error:
-                raise self._unreadable(data, str(error)) from error
+        try:
+            for event in events:
+                if event.data.startswith(b"[DONE]"):
+                    self._done = True
+                    break
+                self._take_event(event, deltas)
+        except errors.CerebrasError as error:
+            if not deltas:
+                raise
+            self._failure = error
+            self._done = True
         return deltas
+
+    def _take_event(self, event: Event, deltas: list[DeltaT]) -> None:
+        data, name = event
+        try:
+            chunk = loads(data)
+        except ValueError as error:
+            if name != b"error":
+                raise self._unreadable(data, str(error)) from None
+            chunk = {"error": data.decode("utf-8", "replace")}
+        if chunk is None:
+            return
+        if not isinstance(chunk, dict):
+            raise self._unreadable(data, "not an object")
+        if name == b"error" or chunk.get("error"):
+            raise self._error(chunk)
+        try:
+            deltas += self._assembler.feed(chunk)
+        except (TypeError, AttributeError, KeyError, ValueError) as error:
+            raise self._unreadable(data, str(error)) from error
 
     def _error(self, chunk: dict[str, Any]) -> errors.APIStatusError:
         body = chunk if chunk.get("error") else {**chunk, "error": chunk.get("message") or "error event"}

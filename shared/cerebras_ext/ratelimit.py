@@ -73,6 +73,15 @@ def _quota(key: tuple[Resource, Window], values: Mapping[str, float]) -> RateLim
     )
 
 
+SHORTEST_SECRET = 8
+"""Shorter keys (of tests and local servers) are not looked for in texts: they would match by chance."""
+
+
+def findable(secret: str | None) -> str | None:
+    """Return a key that is long enough to be looked for in texts, else None."""
+    return secret if secret and len(secret) >= SHORTEST_SECRET else None
+
+
 def safe_headers(items: Iterable[tuple[str, str]], secret: str | None = None) -> dict[str, str]:
     """Return headers that hold no cookie and no credential, names in lower case.
 
@@ -80,6 +89,7 @@ def safe_headers(items: Iterable[tuple[str, str]], secret: str | None = None) ->
         items: Header names and values.
         secret: The API key; a header whose value contains it is left out too.
     """
+    secret = findable(secret)
     return {
         name.lower(): value
         for name, value in items
