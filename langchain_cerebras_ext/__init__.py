@@ -1,10 +1,10 @@
 """Cerebras inference for LangChain. The models themselves are not part of this version yet."""
 
-import importlib.util
-
 from cerebras_ext import __version__
 
-if importlib.util.find_spec("langchain_core") is None:
-    raise ImportError('langchain_cerebras_ext needs langchain_core: pip install "cerebras-ext[langchain]"')
+try:
+    import langchain_core  # noqa: F401
+except ImportError as error:
+    raise ImportError('langchain_cerebras_ext needs langchain_core: pip install "cerebras-ext[langchain]"') from error
 
 __all__ = ["__version__"]
