@@ -45,7 +45,8 @@ def roots(modules: set[str]) -> set[str]:
 
 
 def test_core_loads_no_framework_and_nothing_optional(tmp_path: Path) -> None:
-    loaded = loaded_by("cerebras_ext", tmp_path)
+    by_httpx = loaded_by("httpx", tmp_path)  # older httpcore loads h2 by itself where it is installed
+    loaded = loaded_by("cerebras_ext", tmp_path) - by_httpx
 
     assert roots(loaded) & (LANGCHAIN | LLAMAINDEX | PROVIDERS | OPTIONAL) == set()
     assert {name for name in loaded if name.startswith("cerebras_ext.emulator")} == set()
