@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import time
-import urllib.parse
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -430,8 +429,3 @@ class StreamState(Generic[DeltaT, ResponseT]):
             ) from None
         response._info = info
         return response
-
-
-def host_of(url: str) -> str:
-    """Return the host of a URL, for texts."""
-    return urllib.parse.urlsplit(url).netloc.rpartition("@")[2]
