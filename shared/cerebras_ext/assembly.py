@@ -73,6 +73,16 @@ def merge_lists(whole: dict[str, Any] | None, new: Mapping[str, Any]) -> dict[st
     return whole
 
 
+def _no_text(name: str, value: object) -> TypeError:
+    return TypeError(f"{name} is no text but {type(value).__name__}")
+
+
+def _checked_index(index: object) -> int:
+    if not isinstance(index, int):
+        raise TypeError(f"index is no number but {type(index).__name__}")
+    return index
+
+
 def _keep_unknown(kept: dict[str, Any], new: Mapping[str, Any], known: frozenset[str]) -> None:
     """Keep members that this version does not know: text grows, lists grow, of anything else the last one counts."""
     for key, value in new.items():
@@ -154,7 +164,7 @@ class ChatAssembler(_Assembler):
         index: int = number or 0
         state = self._choices.get(index)
         if state is None:
-            state = self._choices[index] = _ChatChoice()
+            state = self._choices[_checked_index(index)] = _ChatChoice()
         content = reasoning = ""
         calls = _NO_CALLS
         delta = choice.get("delta")
@@ -164,11 +174,15 @@ class ChatAssembler(_Assembler):
                 used += 1
                 content = delta["content"] or ""
                 if content:
+                    if content.__class__ is not str:
+                        raise _no_text("content", content)
                     state.content.append(content)
             if "reasoning" in delta:
                 used += 1
                 reasoning = delta["reasoning"] or ""
                 if reasoning:
+                    if reasoning.__class__ is not str:
+                        raise _no_text("reasoning", reasoning)
                     state.reasoning.append(reasoning)
             if len(delta) != used:
                 reasoning, calls = self._take_rare(state, delta, reasoning)
@@ -197,7 +211,7 @@ class ChatAssembler(_Assembler):
     def _take_ending(self, state: _ChatChoice, choice: dict[str, Any], delta: ChatDelta) -> ChatDelta | None:
         """Take what a choice has beside its delta: finish reason, log probabilities, new members."""
         reason = choice.get("finish_reason")
-        if reason and delta.index not in self._finished:
+        if isinstance(reason, str) and reason and delta.index not in self._finished:
             delta.finish_reason = reason
             self._finished[delta.index] = reason
         if choice.get("logprobs"):
@@ -274,13 +288,17 @@ class CompletionAssembler(_Assembler):
         index = choice.get("index") or 0
         state = self._choices.get(index)
         if state is None:
-            state = self._choices[index] = _TextChoice()
+            state = self._choices[_checked_index(index)] = _TextChoice()
         text = choice.get("text") or ""
         if text:
+            if text.__class__ is not str:
+                raise _no_text("text", text)
             state.text.append(text)
         delta = CompletionDelta(index, text, None, None, None, chunk)
         tokens = choice.get("tokens")
         if tokens:
+            if not isinstance(tokens, list):
+                raise TypeError(f"tokens is no list but {type(tokens).__name__}")
             delta.tokens = tokens
             if state.tokens is None:
                 state.tokens = []
@@ -290,7 +308,7 @@ class CompletionAssembler(_Assembler):
             delta.logprobs = logprobs
             state.logprobs = merge_lists(state.logprobs, logprobs)
         reason = choice.get("finish_reason")
-        if reason and index not in self._finished:
+        if isinstance(reason, str) and reason and index not in self._finished:
             delta.finish_reason = self._finished[index] = reason
         if not choice.keys() <= _TEXT_KEYS:
             _keep_unknown(state.extra, choice, _TEXT_KEYS)

@@ -79,13 +79,18 @@ def completion_body(request: CompletionRequest, *, stream: bool) -> Body:
         RequestValidationError: Two fields contradict each other.
     """
     body = _finish(request.model_dump(exclude_none=True, by_alias=True), request.extra_body, stream)
-    best_of = body.get("best_of")
+    best_of, count = body.get("best_of"), _count(body.get("n"))
     if best_of is not None:
         if stream:
             raise RequestValidationError("best_of: cannot be streamed; send the request without a stream")
-        if best_of <= (body.get("n") or 1):
-            raise RequestValidationError(f"best_of: must be greater than n ({body.get('n') or 1}), got {best_of}")
+        if isinstance(best_of, int) and best_of <= count:
+            raise RequestValidationError(f"best_of: must be greater than n ({count}), got {best_of}")
     return body
+
+
+def _count(n: Any) -> int:
+    """Return how many answers a prompt gets. What `extra_body` gives as `n` may be anything."""
+    return n if isinstance(n, int) and n > 0 else 1
 
 
 def _finish(body: Body, extra: Mapping[str, Any] | None, stream: bool) -> Body:
@@ -122,8 +127,7 @@ def is_json_object(body: Mapping[str, Any]) -> bool:
 
 def number_of_choices(body: Mapping[str, Any]) -> int:
     """Return how many answers a request asks for: `n`, times the number of prompts."""
-    per_prompt: int = body.get("n") or 1
-    return per_prompt * number_of_prompts(body.get("prompt"))
+    return _count(body.get("n")) * number_of_prompts(body.get("prompt"))
 
 
 def number_of_prompts(prompt: Any) -> int:
@@ -146,6 +150,6 @@ def single_reason(fields: Mapping[str, Any]) -> str | None:
         return "response_format json_object is not streamed by the service"
     if merged.get("best_of") is not None:
         return "best_of is not streamed by the service"
-    if (merged.get("n") or 1) > 1:
+    if _count(merged.get("n")) > 1:
         return "n is above 1"
     return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email.utils
 import json
-import math
 import re
 import time
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from typing import Any
 
 from cerebras_ext import errors
 from cerebras_ext.hints import hint_for
-from cerebras_ext.ratelimit import findable, safe_headers
+from cerebras_ext.ratelimit import findable, parse_number, safe_headers
 from cerebras_ext.types.common import ErrorBody
 
 RETRIED_STATUSES = frozenset({408, 409, 429})
@@ -90,26 +89,18 @@ def body_status(body: Any) -> int | None:
 
 def parse_retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
     """Return the seconds that `retry-after-ms` or `retry-after` (seconds or HTTP date) ask to wait, or None."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
+    milliseconds = parse_number(headers.get("retry-after-ms"))
+    if milliseconds is not None and milliseconds >= 0:
         return milliseconds / 1000
     value = headers.get("retry-after")
-    seconds = _number(value)
+    seconds = parse_number(value)
     if seconds is not None or value is None:
-        return seconds
+        return seconds if seconds is not None and seconds >= 0 else None
     try:
         moment = email.utils.parsedate_to_datetime(value).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None
     return max(0.0, moment - (time.time() if now is None else now))
-
-
-def _number(value: str | None) -> float | None:
-    try:
-        number = float(value) if value is not None else None
-    except ValueError:
-        return None
-    return number if number is not None and math.isfinite(number) and number >= 0 else None
 
 
 def should_retry(status: int, headers: Mapping[str, str]) -> bool:

@@ -10,28 +10,42 @@ import asyncio
 import atexit
 import os
 import ssl
+import sys
 import threading
 import time
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import httpx
 
 from cerebras_ext.settings import ConnectionSettings
 
-SHARD_SIZE = 16
-"""Requests in flight per httpcore pool. A pool walks its list of connections on every request, so one large pool costs
-a call more the larger it is; small ones keep the cost flat."""
+HTTP2_STREAMS = 100
+"""Requests at once on one HTTP/2 connection."""
 
 IDLE_SECONDS = 30.0
 """How long an unused connection is kept."""
 
-_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=SHARD_SIZE, keepalive_expiry=IDLE_SECONDS)
 
-T = TypeVar("T", bound=httpx.HTTPTransport | httpx.AsyncHTTPTransport)
+def _limits(settings: ConnectionSettings) -> httpx.Limits:
+    return httpx.Limits(
+        max_connections=None,
+        max_keepalive_connections=HTTP2_STREAMS if settings.http2 else 1,
+        keepalive_expiry=IDLE_SECONDS,
+    )
+
+
+def _per_pool(settings: ConnectionSettings) -> int:
+    """Return how many requests share a pool: aiohttp's does not walk lists, so there one is enough."""
+    if settings.transport == "aiohttp":
+        return sys.maxsize
+    return HTTP2_STREAMS if settings.http2 else 1
+
+
+T = TypeVar("T", bound=httpx.BaseTransport | httpx.AsyncBaseTransport)
 
 
 class _Shard(Generic[T]):
@@ -44,11 +58,18 @@ class _Shard(Generic[T]):
 
 
 class _Shards(Generic[T]):
-    """Spreads requests over small pools; a new pool is made when all are busy, and idle ones are given up."""
+    """Spreads requests over pools of one connection each; a new one is made when all are busy.
 
-    def __init__(self, make: Callable[[], T]) -> None:
+    An httpcore pool walks its list of connections several times a request, so that with one large pool a call costs
+    more the more there are; with one connection a pool the cost is flat (docs/performance.md). The pool used last is
+    taken first, so that those that are not needed grow old and are given up.
+    """
+
+    def __init__(self, make: Callable[[], T], size: int) -> None:
         self._make = make
-        self._shards: list[_Shard[T]] = []
+        self._size = size
+        self._all: set[_Shard[T]] = set()
+        self._free: list[_Shard[T]] = []
         self._next_sweep = 0.0
         self._lock = threading.Lock()
 
@@ -56,32 +77,52 @@ class _Shards(Generic[T]):
         """Return a pool for one request, and the pools that nobody used for a while, to be closed."""
         with self._lock:
             idle = self._sweep()
-            shard = next((shard for shard in self._shards if shard.in_flight < SHARD_SIZE), None)
-            if shard is None:
+            if self._free:
+                shard = self._free[-1]
+            else:
                 shard = _Shard(self._make())
-                self._shards.append(shard)
+                self._all.add(shard)
+                self._free.append(shard)
             shard.in_flight += 1
+            if shard.in_flight >= self._size:
+                self._free.pop()
         return shard, idle
 
     def give(self, shard: _Shard[T]) -> None:
         """Note that a request is over."""
         with self._lock:
+            if shard.in_flight >= self._size and shard in self._all:
+                self._free.append(shard)
             shard.in_flight -= 1
             shard.idle_since = time.monotonic()
 
+    def drop(self, shard: _Shard[T]) -> T | None:
+        """Note that a request was broken off; return the pool to be closed, if it was this request's alone.
+
+        Where a task is cancelled at an unlucky await, or twice, httpcore keeps the connection and never uses it again.
+        """
+        if self._size > 1:
+            self.give(shard)
+            return None
+        with self._lock:
+            self._all.discard(shard)
+        return shard.transport
+
     def _sweep(self) -> list[T]:
         now = time.monotonic()
-        if now < self._next_sweep or len(self._shards) < 2:
+        if now < self._next_sweep:
             return []
         self._next_sweep = now + IDLE_SECONDS / 3
-        idle = [shard for shard in self._shards[1:] if not shard.in_flight and now - shard.idle_since > IDLE_SECONDS]
-        self._shards = [shard for shard in self._shards if shard not in idle]
+        idle = [shard for shard in self._free if not shard.in_flight and now - shard.idle_since > IDLE_SECONDS]
+        if idle:
+            self._all.difference_update(idle)
+            self._free = [shard for shard in self._free if shard in self._all]
         return [shard.transport for shard in idle]
 
     def clear(self) -> list[T]:
         """Forget all pools and return them, to be closed."""
         with self._lock:
-            shards, self._shards = self._shards, []
+            shards, self._all, self._free = self._all, set(), []
         return [shard.transport for shard in shards]
 
 
@@ -103,27 +144,53 @@ class _CountedStream(httpx.SyncByteStream):
 
 
 class _AsyncCountedStream(httpx.AsyncByteStream):
-    def __init__(self, stream: httpx.AsyncByteStream, done: Callable[[], None]) -> None:
-        self._stream = stream
-        self._done: Callable[[], None] | None = done
+    """A body that says in the end whether it was read to its end."""
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._stream.__aiter__()
+    def __init__(self, stream: httpx.AsyncByteStream, done: Callable[[bool], Awaitable[None]]) -> None:
+        self._stream = stream
+        self._done: Callable[[bool], Awaitable[None]] | None = done
+        self._whole = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for data in self._stream:
+            yield data
+        self._whole = True
 
     async def aclose(self) -> None:
         done, self._done = self._done, None
+        if done is None:
+            return
         try:
             await self._stream.aclose()
+        except BaseException:
+            self._whole = False
+            raise
         finally:
-            if done is not None:
-                done()
+            await done(self._whole)
+
+
+_closing: set[asyncio.Future[None]] = set()
+
+
+async def close_shielded(closing: Coroutine[Any, Any, None]) -> None:
+    """Close something to the end, also where the task that waits for it is cancelled meanwhile."""
+    task = asyncio.ensure_future(closing)
+    _closing.add(task)
+    task.add_done_callback(_closing.discard)
+    await asyncio.shield(task)
+
+
+async def _close_all(transports: list[httpx.AsyncBaseTransport]) -> None:
+    for transport in transports:
+        await transport.aclose()
 
 
 class SharedTransport(httpx.BaseTransport):
     """The connections of all sync clients with equal settings."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
-        self._shards = _Shards(partial(_make_sync, settings))
+        size = HTTP2_STREAMS if settings.http2 else 1
+        self._shards: _Shards[httpx.BaseTransport] = _Shards(partial(_make_sync, settings), size)
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
@@ -133,8 +200,13 @@ class SharedTransport(httpx.BaseTransport):
             transport.close()
         try:
             response = shard.transport.handle_request(request)
-        except BaseException:
+        except httpx.HTTPError:
             self._shards.give(shard)
+            raise
+        except BaseException:
+            broken = self._shards.drop(shard)
+            if broken is not None:
+                broken.close()
             raise
         assert isinstance(response.stream, httpx.SyncByteStream)
         response.stream = _CountedStream(response.stream, partial(self._shards.give, shard))
@@ -150,27 +222,36 @@ class SharedAsyncTransport(httpx.AsyncBaseTransport):
     """The connections of all async clients with equal settings in one event loop."""
 
     def __init__(self, settings: ConnectionSettings) -> None:
-        self._shards = _Shards(partial(_make_async, settings))
+        self._shards: _Shards[httpx.AsyncBaseTransport] = _Shards(partial(_make_async, settings), _per_pool(settings))
         self.users: weakref.WeakSet[object] = weakref.WeakSet()
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request through a pool that is not busy."""
         shard, idle = self._shards.take()
         try:
-            for transport in idle:
-                await transport.aclose()
+            if idle:
+                await close_shielded(_close_all(idle))
             response = await shard.transport.handle_async_request(request)
-        except BaseException:
+        except httpx.HTTPError:
             self._shards.give(shard)
             raise
+        except BaseException:
+            await self._done(shard, False)
+            raise
         assert isinstance(response.stream, httpx.AsyncByteStream)
-        response.stream = _AsyncCountedStream(response.stream, partial(self._shards.give, shard))
+        response.stream = _AsyncCountedStream(response.stream, partial(self._done, shard))
         return response
+
+    async def _done(self, shard: _Shard[httpx.AsyncBaseTransport], whole: bool) -> None:
+        broken = None if whole else self._shards.drop(shard)
+        if whole:
+            self._shards.give(shard)
+        elif broken is not None:
+            await close_shielded(broken.aclose())
 
     async def aclose(self) -> None:
         """Close all connections; a later request opens new ones."""
-        for transport in self._shards.clear():
-            await transport.aclose()
+        await close_shielded(_close_all(self._shards.clear()))
 
 
 @lru_cache(maxsize=32)
@@ -203,21 +284,34 @@ def _plain_context() -> ssl.SSLContext:
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
-def _make_sync(settings: ConnectionSettings) -> httpx.HTTPTransport:
+def _proxy(settings: ConnectionSettings) -> httpx.Proxy | None:
+    """Return the proxy; one that is spoken to in the clear takes no TLS settings."""
+    if not settings.proxy:
+        return None
+    secure = settings.proxy.lower().startswith("https:")
+    return httpx.Proxy(settings.proxy, ssl_context=ssl_context(settings) if secure else None)
+
+
+def _make_sync(settings: ConnectionSettings) -> httpx.BaseTransport:
     return httpx.HTTPTransport(
         verify=ssl_context(settings),
         http2=settings.http2,
-        limits=_LIMITS,
-        proxy=httpx.Proxy(settings.proxy, ssl_context=ssl_context(settings)) if settings.proxy else None,
+        limits=_limits(settings),
+        proxy=_proxy(settings),
     )
 
 
-def _make_async(settings: ConnectionSettings) -> httpx.AsyncHTTPTransport:
+def _make_async(settings: ConnectionSettings) -> httpx.AsyncBaseTransport:
+    if settings.transport == "aiohttp":
+        from cerebras_ext.aiohttp_transport import AiohttpTransport
+
+        proxy = httpx.Proxy(settings.proxy) if settings.proxy else None
+        return AiohttpTransport(ssl_context(settings), proxy, IDLE_SECONDS)
     return httpx.AsyncHTTPTransport(
         verify=ssl_context(settings),
         http2=settings.http2,
-        limits=_LIMITS,
-        proxy=httpx.Proxy(settings.proxy, ssl_context=ssl_context(settings)) if settings.proxy else None,
+        limits=_limits(settings),
+        proxy=_proxy(settings),
     )
 
 
@@ -263,6 +357,7 @@ class _Registry:
         with self._lock:
             for other in [other for other in self._loops if other.is_closed()]:
                 del self._loops[other]
+            _closing.difference_update([task for task in list(_closing) if task.get_loop().is_closed()])
             pools = self._loops.setdefault(loop, _LoopPools())
         if pools.keeper is None:
             # An asynchronous generator that has been started is closed by loop.shutdown_asyncgens(), which asyncio.run

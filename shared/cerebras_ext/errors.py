@@ -26,7 +26,7 @@ CerebrasError
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cerebras_ext.ratelimit import RateLimits
@@ -79,10 +79,15 @@ def _siblings(loc: tuple[int | str, ...], model: type[BaseModel]) -> list[str]:
     return list(model.model_fields) if len(loc) == 1 else []
 
 
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that a misspelt one is closest to, or None."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)), None)
+
+
 def unknown_field_message(path: str, name: str, known: list[str]) -> str:
     """Return the complaint about an unknown field, with the nearest known name and the way around."""
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    guess = f"; did you mean {near[0]!r}?" if near else "."
+    near = nearest_name(name, known)
+    guess = f"; did you mean {near!r}?" if near else "."
     return f"{path}: unknown field{guess} What the library does not know can be sent with extra_body."
 
 

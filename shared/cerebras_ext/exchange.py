@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import platform
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import httpx
 from pydantic import BaseModel, ValidationError
 
 from cerebras_ext import errors
 from cerebras_ext._version import __version__
-from cerebras_ext.body import Body, number_of_choices
+from cerebras_ext.body import Body
 from cerebras_ext.classify import ErrorTypes, body_status, decode_body, status_error
 from cerebras_ext.encoding import encode_body
-from cerebras_ext.endpoints import Assembler, DeltaT, Endpoint, RequestT, ResponseT
+from cerebras_ext.endpoints import DeltaT, Endpoint, RequestT, ResponseT
 from cerebras_ext.jsontext import loads
 from cerebras_ext.ratelimit import ResponseInfo, findable, safe_headers
 from cerebras_ext.settings import Settings, check_queue_threshold, make_timeout, mask_url
-from cerebras_ext.sse import Event, SSEDecoder
 
 INTEGRATION_NAME = "cerebras-ext"
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -40,6 +38,15 @@ class Options:
     timeout: float | httpx.Timeout | None = None
     extra_headers: Mapping[str, str] | None = None
     queue_threshold: int | None = None
+
+
+def split_options(keywords: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]:
+    """Return the options of a call, and the fields of its request, from the keywords that hold both."""
+    fields = dict(keywords)
+    options = Options(
+        fields.pop("timeout", None), fields.pop("extra_headers", None), fields.pop("queue_threshold", None)
+    )
+    return options, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +157,7 @@ def make_request(request_type: type[RequestT], request: Any, fields: Mapping[str
     if isinstance(request, request_type):
         if not fields:
             return request
-        given = {name: getattr(request, name) for name in request.model_fields_set}
-        return request_type(**{**given, **fields})
+        return request_type(**{**request.given(), **fields})
     if request is None:
         return request_type(**fields)
     if isinstance(request, Mapping):
@@ -279,153 +285,3 @@ def read_response(
         )
     response._info = info
     return response
-
-
-class StreamState(Generic[DeltaT, ResponseT]):
-    """One attempt at a stream: bytes in, deltas out, then the whole answer. No I/O."""
-
-    __slots__ = (
-        "_assembler",
-        "_call",
-        "_decoder",
-        "_done",
-        "_error_types",
-        "_failure",
-        "_headers",
-        "_idle",
-        "_last_event",
-    )
-
-    def __init__(
-        self,
-        endpoint: Endpoint[Any, ResponseT, DeltaT],
-        call: Call,
-        headers: httpx.Headers,
-        error_types: ErrorTypes | None,
-        idle_timeout: float | None,
-    ) -> None:
-        self._assembler: Assembler[DeltaT, ResponseT] = endpoint.assembler(number_of_choices(call.body))
-        self._decoder = SSEDecoder()
-        self._call = call
-        self._headers = headers
-        self._error_types = error_types
-        self._idle = idle_timeout
-        self._last_event = time.monotonic()
-        self._done = False
-        self._failure: errors.CerebrasError | None = None
-
-    @property
-    def done(self) -> bool:
-        """Whether the end mark has come, after which nothing is read."""
-        return self._done
-
-    @property
-    def complete(self) -> bool:
-        """Whether every answer has its finish reason."""
-        return self._assembler.complete
-
-    def feed(self, data: bytes) -> list[DeltaT]:
-        """Take bytes and return what they add.
-
-        Raises:
-            APIStatusError: An error event.
-            APIResponseError: An event that cannot be read.
-            APITimeoutError: Only comments came for longer than the idle timeout.
-        """
-        events = self._decoder.feed(data)
-        if self._idle is not None:
-            now = time.monotonic()
-            if events:
-                self._last_event = now
-            elif now - self._last_event > self._idle:
-                raise errors.APITimeoutError(f"no event of the stream for {self._idle} s, only comments")
-        return self._take(events)
-
-    def finish(self) -> list[DeltaT]:
-        """Take the end of the bytes.
-
-        Raises:
-            StreamTruncatedError: No finish reason came.
-        """
-        deltas = [] if self._done else self._take(self._decoder.finish())
-        self._done = True
-        if not deltas:
-            self.check_complete()
-        return deltas
-
-    def check_complete(self) -> None:
-        """Refuse to call an answer whole that has no finish reason.
-
-        Raises:
-            StreamTruncatedError: No finish reason came.
-            CerebrasError: The failure that ended the stream.
-        """
-        if self._failure is not None:
-            raise self._failure
-        if not self._assembler.complete:
-            raise errors.StreamTruncatedError("the stream ended without a finish reason: the answer is not complete")
-
-    def _take(self, events: list[Event]) -> list[DeltaT]:
-        """Take events; what came before a failing one is handed out first, and the failure is kept for `finish`."""
-        deltas: list[DeltaT] = []
-        try:
-            for event in events:
-                if event.data.startswith(b"[DONE]"):
-                    self._done = True
-                    break
-                self._take_event(event, deltas)
-        except errors.CerebrasError as error:
-            if not deltas:
-                raise
-            self._failure = error
-            self._done = True
-        return deltas
-
-    def _take_event(self, event: Event, deltas: list[DeltaT]) -> None:
-        data, name = event
-        try:
-            chunk = loads(data)
-        except ValueError as error:
-            if name != b"error":
-                raise self._unreadable(data, str(error)) from None
-            chunk = {"error": data.decode("utf-8", "replace")}
-        if chunk is None:
-            return
-        if not isinstance(chunk, dict):
-            raise self._unreadable(data, "not an object")
-        if name == b"error" or chunk.get("error"):
-            raise self._error(chunk)
-        try:
-            deltas += self._assembler.feed(chunk)
-        except (TypeError, AttributeError, KeyError, ValueError) as error:
-            raise self._unreadable(data, str(error)) from error
-
-    def _error(self, chunk: dict[str, Any]) -> errors.APIStatusError:
-        body = chunk if chunk.get("error") else {**chunk, "error": chunk.get("message") or "error event"}
-        return status_error(
-            body_status(body) or 500,
-            self._headers,
-            body,
-            request=self._call.body,
-            secret=self._call.secret,
-            error_types=self._error_types,
-        )
-
-    def _unreadable(self, data: bytes, reason: str) -> errors.APIResponseError:
-        text = mask_secrets(data[:2000].decode("utf-8", "replace"), self._call.secret)
-        info = response_info(200, self._headers, self._call.secret)
-        return errors.APIResponseError(
-            f"an event of the stream cannot be read ({reason}): {text[:200]!r}", body=text, request_id=info.request_id
-        )
-
-    def response(self) -> ResponseT:
-        """Return the whole answer."""
-        info = response_info(200, self._headers, self._call.secret)
-        try:
-            response = self._assembler.response()
-        except ValidationError as error:
-            raise errors.APIResponseError(
-                f"the streamed answer cannot be read: {error}", request_id=info.request_id
-            ) from None
-        response._info = info
-        return response

@@ -88,15 +88,17 @@ def history_fault(messages: Any) -> str | None:
         if not isinstance(message, Mapping):
             continue
         if message.get("role") == "tool":
-            call_id = message.get("tool_call_id")
+            call_id = repr(message.get("tool_call_id"))
             if call_id not in pending:
-                return f"message {index} is a tool result with id {call_id!r}, which no preceding assistant turn called"
+                return f"message {index} is a tool result with id {call_id}, which no preceding assistant turn called"
             del pending[call_id]
             continue
         if pending:
             break
-        pending = {call.get("id"): index for call in message.get("tool_calls") or ()}
+        calls = message.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
+            pending[repr(call.get("id") if isinstance(call, Mapping) else None)] = index
     if pending:
         call_id, index = next(iter(pending.items()))
-        return f"message {index} calls a tool with id {call_id!r}, and no tool message answers it right after"
+        return f"message {index} calls a tool with id {call_id}, and no tool message answers it right after"
     return None

@@ -48,9 +48,19 @@ def dumps(value: Any) -> bytes:
         if "surrogates" not in str(error):
             raise ValueError(f"cannot be written as JSON: {error}") from None
         text = pydantic_core.to_json(replace_surrogates(value))
-    if b"NaN" in text or b"Infinity" in text:
-        json.loads(text, parse_constant=_refuse_constant)
+    refuse_constants(text)
     return text
+
+
+def refuse_constants(text: bytes | str) -> None:
+    """Refuse NaN and the infinities, which Python reads and writes and JSON does not have.
+
+    Raises:
+        ValueError: There is one.
+    """
+    names = (b"NaN", b"Infinity") if isinstance(text, bytes) else ("NaN", "Infinity")
+    if any(name in text for name in names):  # type: ignore[operator]
+        json.loads(text, parse_constant=_refuse_constant)
 
 
 def _refuse_constant(name: str) -> NoReturn:

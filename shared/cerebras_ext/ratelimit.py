@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -46,9 +47,8 @@ class RateLimits:
             match = _NAME.fullmatch(name.lower())
             if match is None:
                 continue
-            try:
-                number = float(value)
-            except ValueError:
+            number = parse_number(value)
+            if number is None:
                 continue
             key = cast("tuple[Resource, Window]", (match[2], match[3]))
             found.setdefault(key, {})[match[1]] = number
@@ -60,6 +60,15 @@ class RateLimits:
 
     def __bool__(self) -> bool:
         return bool(self.quotas)
+
+
+def parse_number(value: str | None) -> float | None:
+    """Return a header's number, or None where it is none, or not finite."""
+    try:
+        number = float(value) if value is not None else None
+    except ValueError:
+        return None
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _quota(key: tuple[Resource, Window], values: Mapping[str, float]) -> RateLimit:

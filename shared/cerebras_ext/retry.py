@@ -52,7 +52,8 @@ class RetryState:
             return None
         if asked is not None:
             return asked
-        return min(FIRST_DELAY * 2.0**retry_number, LONGEST_DELAY) * (1 - 0.25 * self._random.random())
+        return min(FIRST_DELAY * 2.0 ** min(retry_number, 16), LONGEST_DELAY) * (1 - 0.25 * self._random.random())
 
 
-_RANDOM = random.Random()
+_RANDOM = random.SystemRandom()
+"""Has no state that forked workers would share, and leaves the program's own random numbers alone."""

@@ -8,13 +8,17 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Literal, TypedDict, Unpack, get_args
 
 import httpx
 from pydantic import SecretStr
 
 from cerebras_ext.encoding import Payload, check_payload
-from cerebras_ext.errors import MissingAPIKeyError
+from cerebras_ext.errors import MissingAPIKeyError, nearest_name
 from cerebras_ext.retry import RetryPolicy
+
+Transport = Literal["httpx", "aiohttp"]
 
 DEFAULT_BASE_URL = "https://api.cerebras.ai"
 DEFAULT_TIMEOUT = 60.0
@@ -22,11 +26,51 @@ CONNECT_TIMEOUT = 5.0
 DEFAULT_MAX_RETRIES = 2
 DEFAULT_MAX_RETRY_WAIT = 60.0
 QUEUE_THRESHOLD_RANGE = (50, 20_000)
+DEFAULT_TRANSPORT: Transport = "httpx"
 
 KEY_VARIABLE = "CEREBRAS_API_KEY"
 URL_VARIABLES = ("CEREBRAS_BASE_URL", "CEREBRAS_API_BASE")
 
 ApiKey = str | SecretStr | Callable[[], str]
+HTTPClient = httpx.Client
+AsyncHTTPClient = httpx.AsyncClient
+Timeout = float | httpx.Timeout
+"""These names are for adapters, which see no HTTP library."""
+
+
+class SettingsOptions(TypedDict, total=False):
+    """What a client can be told, by argument. None counts as not given.
+
+    Attributes:
+        base_url: With or without `/v1`; default `CEREBRAS_BASE_URL`, `CEREBRAS_API_BASE`, else the public service.
+        timeout: Seconds between two pieces of an answer (5 s at most to connect), or an `httpx.Timeout`; 60 s. There is
+            no limit on a whole stream.
+        max_retries: Repetitions after the first request, from 0; 2.
+        max_retry_wait: Longest wait in seconds that is taken from `retry-after`; 60.
+        default_headers: Headers of every request.
+        proxy: Proxy URL, empty for none; default from HTTP(S)_PROXY and NO_PROXY.
+        verify: False, a CA file or folder, or an `ssl.SSLContext`.
+        http2: Offer HTTP/2 (extra `http2`).
+        payload: Encoding of request bodies: json, msgpack, gzip, msgpack+gzip, or auto (gzip from 4 KiB).
+        queue_threshold: Longest average queue time in milliseconds, 50 to 20000, for service tiers flex and auto.
+        stream_idle_timeout: Seconds without an event of a stream, comments not counted.
+        transport: What carries async calls: httpx, or aiohttp (extra `aiohttp`), which needs less CPU time.
+        coalesce: Join text and reasoning that one read of the network brought; default False. Nothing waits for it.
+    """
+
+    base_url: str | None
+    timeout: Timeout | None
+    max_retries: int | None
+    max_retry_wait: float | None
+    default_headers: Mapping[str, str] | None
+    proxy: str | None
+    verify: bool | str | os.PathLike[str] | ssl.SSLContext | None
+    http2: bool | None
+    payload: Payload | None
+    queue_threshold: int | None
+    stream_idle_timeout: float | None
+    transport: Transport | None
+    coalesce: bool | None
 
 
 def normalize_base_url(url: str) -> str:
@@ -57,17 +101,21 @@ def resolve_base_url(base_url: str | None) -> str:
     return normalize_base_url(found)
 
 
-def make_timeout(timeout: float | httpx.Timeout | None) -> httpx.Timeout:
+def make_timeout(timeout: float | httpx.Timeout | Mapping[str, float | None] | None) -> httpx.Timeout:
     """Return limits in seconds for connecting, writing, waiting for a connection, and between two pieces of the answer.
 
     There is no limit on a whole answer, so a long healthy stream is never cut. None means the default: 60 s, 5 s to
-    connect.
+    connect. A mapping is what `httpx.Timeout.as_dict()` returns, which is how dumps hold limits.
 
     Raises:
         ValueError: Not a positive number.
     """
     if isinstance(timeout, httpx.Timeout):
         return timeout
+    if isinstance(timeout, Mapping):
+        if timeout.keys() != {"connect", "read", "write", "pool"}:
+            raise ValueError(f"timeout: a mapping needs connect, read, write and pool, got {sorted(timeout)}")
+        return httpx.Timeout(**timeout)
     seconds = DEFAULT_TIMEOUT if timeout is None else timeout
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
         raise ValueError(f"timeout: must be a positive number of seconds or an httpx.Timeout, got {timeout!r}")
@@ -93,12 +141,53 @@ class ConnectionSettings:
     proxy: str | None = field(default=None, repr=False)
     verify: bool | str | ssl.SSLContext = True
     http2: bool = False
+    transport: Transport = "httpx"
+
+
+def check_transport(transport: str, http2: bool) -> None:
+    """Refuse an unknown transport, or one that is not installed, before anything is sent.
+
+    Raises:
+        ValueError: Not one of `httpx` and `aiohttp`, or HTTP/2 over aiohttp, which has none.
+        ImportError: aiohttp was asked for and `httpx-aiohttp` is not installed.
+    """
+    if transport not in get_args(Transport):
+        raise ValueError(f"transport: must be one of {', '.join(get_args(Transport))}, got {transport!r}")
+    if transport == "aiohttp":
+        if http2:
+            raise ValueError("http2: not with transport 'aiohttp', which speaks HTTP/1.1 only")
+        if find_spec("httpx_aiohttp") is None:
+            raise ImportError(
+                "transport 'aiohttp' needs the package httpx-aiohttp: pip install \"cerebras-ext[aiohttp]\""
+            )
+
+
+_PROXY_SCHEMES = ("http://", "https://", "socks5://", "socks5h://")
+
+
+def check_verify(verify: bool | str | os.PathLike[str] | ssl.SSLContext | None) -> bool | str | ssl.SSLContext:
+    """Return what certificates are checked against: True, False, a path that exists, or a context.
+
+    Raises:
+        ValueError: No such file or folder.
+    """
+    if isinstance(verify, (str, os.PathLike)):
+        verify = os.fspath(verify)
+        if not os.path.exists(verify):
+            raise ValueError(f"verify: no such file or folder, got {verify!r}")
+    return True if verify is None else verify
 
 
 def resolve_proxy(proxy: str | None, base_url: str) -> str | None:
-    """Return the proxy for a base URL: the argument, else HTTP(S)_PROXY and ALL_PROXY unless NO_PROXY excludes it."""
+    """Return the proxy for a base URL: the argument, else HTTP(S)_PROXY and ALL_PROXY unless NO_PROXY excludes it.
+
+    Raises:
+        ValueError: The argument is no proxy URL.
+    """
     if proxy is not None:
-        return proxy
+        if proxy and not proxy.lower().startswith(_PROXY_SCHEMES):
+            raise ValueError(f"proxy: must be a URL with http, https or socks5, got {mask_url(proxy)!r}")
+        return proxy or None
     parts = urllib.parse.urlsplit(base_url)
     if urllib.request.proxy_bypass(parts.netloc.rpartition("@")[2]):
         return None
@@ -125,6 +214,7 @@ class Settings:
     queue_threshold: int | None = None
     stream_idle_timeout: float | None = None
     timeout_is_default: bool = True
+    coalesce: bool = False
 
 
 def resolve_key(api_key: ApiKey | None) -> tuple[SecretStr, bool]:
@@ -147,37 +237,57 @@ def resolve_key(api_key: ApiKey | None) -> tuple[SecretStr, bool]:
     return SecretStr(value), from_environment
 
 
-def resolve_settings(
-    *,
-    base_url: str | None = None,
-    timeout: float | httpx.Timeout | None = None,
-    max_retries: int | None = None,
-    max_retry_wait: float | None = None,
-    default_headers: Mapping[str, str] | None = None,
-    proxy: str | None = None,
-    verify: bool | str | ssl.SSLContext = True,
-    http2: bool = False,
-    payload: Payload = "json",
-    queue_threshold: int | None = None,
-    stream_idle_timeout: float | None = None,
-) -> Settings:
-    """Check the arguments and fill in environment and defaults; see `cerebras_ext.Client` for their meaning."""
+def resolve_settings(**given: Unpack[SettingsOptions]) -> Settings:
+    """Check the arguments and fill in environment and defaults; see `SettingsOptions` for their meaning.
+
+    Raises:
+        TypeError: An argument is unknown.
+        ValueError: A setting is out of range.
+    """
+    _check_names(given)
+    payload: Payload = given.get("payload") or "json"
+    check_payload(payload)
+    check_queue_threshold(given.get("queue_threshold"))
+    http2, transport = bool(given.get("http2")), given.get("transport") or DEFAULT_TRANSPORT
+    check_transport(transport, http2)
+    url = resolve_base_url(given.get("base_url"))
+    return Settings(
+        base_url=url,
+        timeout=make_timeout(given.get("timeout")),
+        retries=_retry_policy(given.get("max_retries"), given.get("max_retry_wait")),
+        connection=ConnectionSettings(
+            url.startswith("https"),
+            resolve_proxy(given.get("proxy"), url),
+            check_verify(given.get("verify")),
+            http2,
+            transport,
+        ),
+        default_headers=tuple((given.get("default_headers") or {}).items()),
+        payload=payload,
+        queue_threshold=given.get("queue_threshold"),
+        stream_idle_timeout=_positive("stream_idle_timeout", given.get("stream_idle_timeout")),
+        timeout_is_default=given.get("timeout") is None,
+        coalesce=bool(given.get("coalesce")),
+    )
+
+
+def _check_names(given: Mapping[str, object]) -> None:
+    for name in given.keys() - SettingsOptions.__annotations__.keys():
+        near = nearest_name(name, SettingsOptions.__annotations__)
+        raise TypeError(f"unknown setting {name!r}" + (f"; did you mean {near!r}?" if near else ""))
+
+
+def _retry_policy(max_retries: int | None, max_retry_wait: float | None) -> RetryPolicy:
     retries = DEFAULT_MAX_RETRIES if max_retries is None else max_retries
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ValueError(f"max_retries: must be a whole number from 0, got {max_retries!r}")
-    if stream_idle_timeout is not None and not stream_idle_timeout > 0:
-        raise ValueError(f"stream_idle_timeout: must be a positive number of seconds, got {stream_idle_timeout!r}")
-    check_payload(payload)
-    check_queue_threshold(queue_threshold)
-    url = resolve_base_url(base_url)
-    return Settings(
-        base_url=url,
-        timeout=make_timeout(timeout),
-        retries=RetryPolicy(retries, DEFAULT_MAX_RETRY_WAIT if max_retry_wait is None else max_retry_wait),
-        connection=ConnectionSettings(url.startswith("https"), resolve_proxy(proxy, url), verify, http2),
-        default_headers=tuple((default_headers or {}).items()),
-        payload=payload,
-        queue_threshold=queue_threshold,
-        stream_idle_timeout=stream_idle_timeout,
-        timeout_is_default=timeout is None,
-    )
+    wait = DEFAULT_MAX_RETRY_WAIT if max_retry_wait is None else max_retry_wait
+    if isinstance(wait, bool) or not isinstance(wait, (int, float)) or not wait >= 0:
+        raise ValueError(f"max_retry_wait: must be a number of seconds from 0, got {max_retry_wait!r}")
+    return RetryPolicy(retries, wait)
+
+
+def _positive(name: str, value: float | None) -> float | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0):
+        raise ValueError(f"{name}: must be a positive number of seconds, got {value!r}")
+    return value

@@ -23,10 +23,10 @@ class SSEDecoder:
     [HTML standard](https://html.spec.whatwg.org/multipage/server-sent-events.html) says.
     """
 
-    __slots__ = ("_buffer", "_data", "_name", "_skip_lf", "_started")
+    __slots__ = ("_data", "_name", "_parts", "_skip_lf", "_started")
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._parts: list[bytes] = []
         self._data: list[bytes] = []
         self._name = b""
         self._skip_lf = False
@@ -44,23 +44,26 @@ class SSEDecoder:
             self._skip_lf = chunk[-1] == 13
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if b"\n" not in chunk:
-            self._buffer += chunk
+            self._parts.append(chunk)
             return []
-        lines = (self._buffer + chunk).split(b"\n")
-        self._buffer = lines.pop()
+        if self._parts:
+            chunk = b"".join((*self._parts, chunk))
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        self._parts = [rest] if rest else []
         return self._take(lines)
 
     def finish(self) -> list[Event]:
         """Return the event that the end of the stream completes: one without its blank line is not lost."""
-        rest, self._buffer = self._buffer, b""
+        rest, self._parts = b"".join(self._parts), []
         return self._take([rest, b""])
 
     def _start(self, chunk: bytes) -> bytes:
         """Drop a byte order mark, which may itself come in pieces."""
-        chunk = self._buffer + chunk
-        self._buffer = b""
+        chunk = b"".join((*self._parts, chunk))
+        self._parts = []
         if len(chunk) < len(_BOM) and _BOM.startswith(chunk):
-            self._buffer = chunk
+            self._parts.append(chunk)
             return b""
         self._started = True
         return chunk.removeprefix(_BOM)
@@ -80,4 +83,7 @@ class SSEDecoder:
                 data.append(b"")
             elif line.startswith(b"event:"):
                 self._name = line[6:].strip(b" ")
+            elif line.startswith(b"{"):
+                # No event at all, but a bare object, as an error inside a 200 may come (FACTS section 5).
+                data.append(line)
         return events

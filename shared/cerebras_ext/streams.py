@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Any, Generic, Self
@@ -10,11 +12,19 @@ import httpx
 
 from cerebras_ext.assembly import ChatDelta, CompletionDelta
 from cerebras_ext.classify import ErrorTypes
+from cerebras_ext.coalesce import coalesce
+from cerebras_ext.connections import close_shielded
 from cerebras_ext.endpoints import DeltaT, Endpoint, ResponseT
 from cerebras_ext.errors import CerebrasError
-from cerebras_ext.exchange import Call, StreamState, connection_error
+from cerebras_ext.exchange import Call, connection_error
 from cerebras_ext.retry import RetryState
+from cerebras_ext.stream_state import StreamState
 from cerebras_ext.types import ChatResponse, CompletionResponse
+
+DRAIN_SECONDS = 0.25
+"""How long the end of a body may take after the end mark of its stream. It mostly comes with the mark or right after
+it, and once it is read the connection serves the next call; a server that keeps a finished stream open is not waited
+for."""
 
 
 class _StreamBase(Generic[DeltaT, ResponseT]):
@@ -27,12 +37,14 @@ class _StreamBase(Generic[DeltaT, ResponseT]):
         retry: RetryState,
         error_types: ErrorTypes | None,
         idle_timeout: float | None,
+        joins: bool = False,
     ) -> None:
         self._endpoint = endpoint
         self._call = call
         self._retry = retry
         self._error_types = error_types
         self._idle_timeout = idle_timeout
+        self._joins = joins
         self._opened: httpx.Response | None = None
         self._whole: ResponseT | None = None
         self._answer: ResponseT | None = None
@@ -60,7 +72,7 @@ class _StreamBase(Generic[DeltaT, ResponseT]):
 
     def _note(self, deltas: list[DeltaT]) -> list[DeltaT]:
         self._handed_out = self._handed_out or bool(deltas)
-        return deltas
+        return coalesce(deltas) if self._joins else deltas
 
     def _broken(self, error: httpx.HTTPError, state: StreamState[DeltaT, ResponseT]) -> None:
         """Raise for a connection that broke, unless the answer was whole already."""
@@ -84,8 +96,9 @@ class Stream(_StreamBase[DeltaT, ResponseT]):
         retry: RetryState,
         error_types: ErrorTypes | None,
         idle_timeout: float | None,
+        joins: bool = False,
     ) -> None:
-        super().__init__(endpoint, call, retry, error_types, idle_timeout)
+        super().__init__(endpoint, call, retry, error_types, idle_timeout, joins)
         self._opener = opener
         self._pause = pause
         self._single = single
@@ -121,9 +134,10 @@ class Stream(_StreamBase[DeltaT, ResponseT]):
         opened = self._opened
         assert opened is not None
         state = self._state(opened.headers)
+        pieces = _pieces(opened)
         try:
             try:
-                for data in _pieces(opened):
+                for data in pieces:
                     deltas = state.feed(data)
                     if deltas:
                         yield self._note(deltas)
@@ -135,6 +149,8 @@ class Stream(_StreamBase[DeltaT, ResponseT]):
             if rest:
                 yield self._note(rest)
                 state.check_complete()
+            if state.done_early:
+                _drain(opened)
         finally:
             self.close()
         self._answer = state.response()
@@ -146,9 +162,13 @@ class Stream(_StreamBase[DeltaT, ResponseT]):
     def close(self) -> None:
         """Give the connection back, or drop it if the answer has not been read to its end."""
         opened, self._opened = self._opened, None
+        self._started = True
         if opened is not None:
             opened.close()
-        self._started = True
+
+    def __del__(self) -> None:
+        if getattr(self, "_opened", None) is not None:
+            self.close()
 
     def __enter__(self) -> Self:
         return self.open()
@@ -172,11 +192,13 @@ class AsyncStream(_StreamBase[DeltaT, ResponseT]):
         retry: RetryState,
         error_types: ErrorTypes | None,
         idle_timeout: float | None,
+        joins: bool = False,
     ) -> None:
-        super().__init__(endpoint, call, retry, error_types, idle_timeout)
+        super().__init__(endpoint, call, retry, error_types, idle_timeout, joins)
         self._opener = opener
         self._pause = pause
         self._single = single
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def open(self) -> Self:
         """Send the request and wait for the answer to begin; errors of the request are raised here."""
@@ -184,6 +206,7 @@ class AsyncStream(_StreamBase[DeltaT, ResponseT]):
             if self._whole is None:
                 self._whole = await self._single()
         elif self._opened is None and not self._started:
+            self._loop = asyncio.get_running_loop()
             self._opened = await self._opener(self._call, self._retry)
         return self
 
@@ -195,47 +218,66 @@ class AsyncStream(_StreamBase[DeltaT, ResponseT]):
             self._answer = self._whole
             yield self._endpoint.split(self._whole)
             return
-        while True:
-            opened = self._opened
-            assert opened is not None
-            state = self._state(opened.headers)
-            try:
+        try:
+            while True:
                 try:
-                    async for data in _async_pieces(opened):
-                        deltas = state.feed(data)
-                        if deltas:
-                            yield self._note(deltas)
-                        if state.done:
-                            break
-                except httpx.HTTPError as error:
-                    self._broken(error, state)
-                rest = state.finish()
-                if rest:
-                    yield self._note(rest)
-                    state.check_complete()
-            except CerebrasError as error:
-                await self.aclose()
-                if self._handed_out:
-                    raise
-                await self._pause(self._retry, error)
-            else:
-                self._answer = state.response()
-                return
-            finally:
-                await self.aclose()
-            self._opened = await self._opener(self._call, self._retry)
+                    async for deltas in self._attempt():
+                        yield deltas
+                    return
+                except CerebrasError as error:
+                    if self._handed_out:
+                        raise
+                    await self._pause(self._retry, error)
+                self._opened = await self._opener(self._call, self._retry)
+        finally:
+            # Not through the inner generator: a loop that shuts down closes all of them at once, each by itself.
+            await self.aclose()
+
+    async def _attempt(self) -> AsyncIterator[list[DeltaT]]:
+        opened = self._opened
+        assert opened is not None
+        state = self._state(opened.headers)
+        pieces = _async_pieces(opened)
+        try:
+            try:
+                async for data in pieces:
+                    deltas = state.feed(data)
+                    if deltas:
+                        yield self._note(deltas)
+                    if state.done:
+                        break
+            except httpx.HTTPError as error:
+                self._broken(error, state)
+            rest = state.finish()
+            if rest:
+                yield self._note(rest)
+                state.check_complete()
+            if state.done_early:
+                await _drain_async(pieces)
+        finally:
+            await self.aclose()
+        self._answer = state.response()
 
     async def __aiter__(self) -> AsyncIterator[DeltaT]:
-        async for batch in self.batches():
-            for delta in batch:
-                yield delta
+        try:
+            async for batch in self.batches():
+                for delta in batch:
+                    yield delta
+        finally:
+            await self.aclose()
 
     async def aclose(self) -> None:
         """Give the connection back, or drop it if the answer has not been read to its end."""
         opened, self._opened = self._opened, None
-        if opened is not None:
-            await opened.aclose()
         self._started = True
+        if opened is not None:
+            await close_shielded(opened.aclose())
+
+    def __del__(self) -> None:
+        opened, loop = getattr(self, "_opened", None), getattr(self, "_loop", None)
+        if opened is not None and loop is not None and not loop.is_closed():
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(lambda: loop.create_task(close_shielded(opened.aclose())))
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -257,6 +299,30 @@ def _pieces(response: httpx.Response) -> Iterator[bytes]:
 
 def _async_pieces(response: httpx.Response) -> AsyncIterator[bytes]:
     return response.aiter_raw() if _is_plain(response) else response.aiter_bytes()
+
+
+def _drain(response: httpx.Response) -> None:
+    """Read what is left of a body, for a short while.
+
+    The transport takes its limit once, when the reading begins, so the reading is begun anew with a short one. Where
+    the answer does not come from the network there is no connection to save.
+    """
+    limits = response.request.extensions.get("timeout")
+    if "network_stream" not in response.extensions or not isinstance(limits, dict):
+        return
+    limits["read"] = DRAIN_SECONDS
+    assert isinstance(response.stream, httpx.SyncByteStream)
+    with contextlib.suppress(httpx.HTTPError, httpx.StreamError):
+        for _ in response.stream:
+            pass
+
+
+async def _drain_async(pieces: AsyncIterator[bytes]) -> None:
+    """The async twin of `_drain`."""
+    with contextlib.suppress(httpx.HTTPError, httpx.StreamError, TimeoutError):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in pieces:
+                pass
 
 
 ChatStream = Stream[ChatDelta, ChatResponse]

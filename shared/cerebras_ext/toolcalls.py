@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cerebras_ext.jsontext import loads
+from cerebras_ext.jsontext import loads, refuse_constants, replace_surrogates
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _PLACEHOLDER_IDS = frozenset({"", "null", "None"})
 
 
@@ -83,7 +86,9 @@ class ToolCallSlots:
         call_id = fragment.get("id")
         if not isinstance(call_id, str) or call_id in _PLACEHOLDER_IDS:
             call_id = None
-        name = function.get("name") or None
+        name = function.get("name")
+        if not isinstance(name, str) or not name:
+            name = None
         arguments = arguments_text(function.get("arguments"))
         slot = self._find(fragment.get("index"), call_id, name, arguments)
         if slot is None:
@@ -167,10 +172,11 @@ class InvalidArgumentsError(ValueError):
 
 
 def parse_arguments(text: str | None) -> dict[str, Any]:
-    """Parse final arguments strictly: nothing is repaired, so a call that was cut off is never run by luck.
+    """Parse final arguments strictly: nothing is completed, so a call that was cut off is never run by luck.
 
     Args:
-        text: JSON text; empty, blank, null and None mean no arguments.
+        text: JSON text; empty, blank, null and None mean no arguments. Line breaks and tabs inside of strings, which
+            models write in code, are taken as they are.
 
     Raises:
         InvalidArgumentsError: Not JSON, or not an object.
@@ -178,7 +184,8 @@ def parse_arguments(text: str | None) -> dict[str, Any]:
     if text is None or not text.strip():
         return {}
     try:
-        value = loads(text)
+        value = _loads_with_line_breaks(text)
+        refuse_constants(text)
     except ValueError as error:
         raise InvalidArgumentsError(f"tool call arguments are not valid JSON: {error}") from None
     if value is None:
@@ -188,17 +195,29 @@ def parse_arguments(text: str | None) -> dict[str, Any]:
     return value
 
 
+def _loads_with_line_breaks(text: str) -> Any:
+    try:
+        return loads(text)
+    except (ValueError, TypeError):  # TypeError: a lone surrogate
+        try:
+            return replace_surrogates(json.loads(text, strict=False))
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
 def replayed_arguments(value: Any) -> str:
     """Return arguments as the service accepts them in history: always the JSON text of an object.
 
     Args:
         value: A mapping, or the text of an earlier call; malformed text is kept inside an object.
     """
-    if isinstance(value, Mapping):
-        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, (dict, Mapping)):
+        return _encode(value)
     text = "" if value is None else str(value)
     try:
         arguments = parse_arguments(text)
     except InvalidArgumentsError:
-        return json.dumps({"invalid_arguments": text}, ensure_ascii=False)
-    return text if arguments else "{}"
+        return _encode({"invalid_arguments": text})
+    if not arguments:
+        return "{}"
+    return _encode(arguments) if _CONTROL.search(text) else text

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import httpx
@@ -13,8 +15,9 @@ from cerebras_ext import AsyncClient, ChatResponse, Client
 from cerebras_ext.assembly import ChatAssembler
 from cerebras_ext.endpoints import CHAT
 from cerebras_ext.errors import APIStatusError
-from cerebras_ext.exchange import Options, StreamState, prepare
+from cerebras_ext.exchange import Options, prepare
 from cerebras_ext.settings import resolve_settings
+from cerebras_ext.stream_state import StreamState
 from cerebras_ext.types import ChatRequest
 from tests.conformance import recordings
 
@@ -129,3 +132,38 @@ def test_recorded_stream_is_the_same_however_it_is_split(number: str) -> None:
         state.feed(data[position:])
         state.finish()
         assert state.response().to_dict() == expected
+
+
+class Pieces(httpx.SyncByteStream, httpx.AsyncByteStream):
+    """A body that comes in given pieces, sync or async."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces = pieces
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from self._pieces
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+
+
+@pytest.mark.parametrize("number", recordings.numbers())
+async def test_recorded_stream_in_random_pieces_through_both_clients(number: str) -> None:
+    exchange = recordings.load(number)
+    if not recordings.is_stream(exchange):
+        return
+    data, rng = recordings.body(exchange), random.Random(number)
+    expected = expected_of_stream(recordings.events(exchange))
+    for _ in range(3):
+        cuts = sorted(rng.randrange(len(data)) for _ in range(rng.randrange(1, 40)))
+        pieces = [data[a:b] for a, b in itertools.pairwise([0, *cuts, len(data)])]
+        transport = httpx.MockTransport(lambda request, pieces=pieces: httpx.Response(200, stream=Pieces(pieces)))
+        with httpx.Client(transport=transport) as http:
+            stream = Client(api_key="k", http_client=http).stream_chat(REQUEST)
+            text = "".join(delta.content for delta in stream)
+        assert (seen(stream.response), text) == (expected, expected["content"])
+        async with httpx.AsyncClient(transport=transport) as http_async:
+            twin = AsyncClient(api_key="k", http_async_client=http_async).stream_chat(REQUEST)
+            text = "".join([delta.content async for delta in twin])
+        assert (seen(twin.response), text) == (expected, expected["content"])

@@ -46,12 +46,18 @@ class _TooLongError(Exception):
     """Spelling every use out passes the limit for sure."""
 
 
-def emit(root: ObjectNode, limits: SchemaLimits) -> Schema:
-    """Return the wire schema of a root object, with as much explanation as fits. Raises `SchemaError`."""
+def emit(root: ObjectNode, limits: SchemaLimits, *, nullable: bool = True) -> Schema:
+    """Return the wire schema of a root object, with as much explanation as fits. Raises `SchemaError`.
+
+    Args:
+        root: What to write.
+        limits: What must fit.
+        nullable: Whether a member that may be left out is required and nullable, else it is not required.
+    """
     length = 0
     for inline, notes in ((True, Notes.LONG), (False, Notes.LONG), (False, Notes.SHORT), (False, Notes.NONE)):
         try:
-            schema = _Emitter(root, inline, notes, budget=limits.characters // 8).document(root)
+            schema = _Emitter(root, inline, notes, nullable, budget=limits.characters // 8).document(root)
         except _TooLongError:
             continue
         length = len(json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
@@ -70,9 +76,10 @@ class _Emitter:
     A reference cannot carry a description. With `inline` such a use is spelled out, without it is wrapped in `anyOf`.
     """
 
-    def __init__(self, root: Node, inline: bool, notes: Notes, budget: int) -> None:
+    def __init__(self, root: Node, inline: bool, notes: Notes, nullable: bool, budget: int) -> None:
         self._inline = inline
         self._notes = notes
+        self._nullable = nullable
         self._budget = budget
         self._uses = _uses(root)
         self._names: dict[str, str] = {}
@@ -105,12 +112,12 @@ class _Emitter:
         return {
             **_described({"type": "object"}, said),
             "properties": {name: self._property(prop) for name, prop in node.properties.items()},
-            "required": list(node.properties),
+            "required": [name for name, prop in node.properties.items() if self._nullable or prop.required],
             "additionalProperties": False,
         }
 
     def _property(self, prop: Property) -> Schema:
-        if not prop.adds_null:
+        if not prop.adds_null or not self._nullable:
             return self._node(prop.node)
         if isinstance(prop.node, RefNode):
             node, described = prop.node.target, prop.node.description

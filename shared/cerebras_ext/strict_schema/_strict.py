@@ -6,7 +6,7 @@ import copy
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from cerebras_ext.strict_schema._emit import SchemaLimits, emit
 from cerebras_ext.strict_schema._nodes import (
@@ -26,6 +26,9 @@ from cerebras_ext.strict_schema._read import Reading, read
 from cerebras_ext.strict_schema._rules import unchecked
 
 _WRAPPER = "value"
+
+OptionalMembers = Literal["nullable", "absent"]
+"""How a strict schema spells that a member may be left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,18 +72,26 @@ class StrictSchema:
 
 
 def to_strict_schema(
-    schema: Mapping[str, Any], *, name: str | None = None, limits: SchemaLimits | None = None
+    schema: Mapping[str, Any],
+    *,
+    name: str | None = None,
+    limits: SchemaLimits | None = None,
+    optional: OptionalMembers = "nullable",
 ) -> StrictSchema:
     """Rewrite a JSON schema into the subset that constrained decoding takes.
 
-    Every object is closed and requires all of its properties; those that could be left out become nullable. `const`,
-    `oneOf`, `allOf`, `nullable`, type lists and older spellings are rewritten; constraints and annotations that are
-    refused are taken out, and the constraints are told to the model in descriptions, as far as they fit.
+    Every object is closed and requires all of its properties; those that could be left out become nullable, or stay
+    unrequired with `optional="absent"`. `const`, `oneOf`, `allOf`, `nullable`, type lists and older spellings are
+    rewritten; constraints and annotations that are refused are taken out, and the constraints are told to the model in
+    descriptions, as far as they fit.
 
     Args:
         schema: From `model_json_schema()` or written by hand. Not changed.
         name: Instead of the schema's title.
         limits: Other sizes than the documented ones.
+        optional: What becomes of members that may be left out: `nullable` requires them and lets them be null, for an
+            answer that is given to `restore`; `absent` does not require them, for an answer that is read by somebody
+            who would take the null for a value.
 
     Raises:
         SchemaError: There is no strict form: an open map, a value of any type, recursion, or a size limit.
@@ -96,7 +107,7 @@ def to_strict_schema(
         sent = ObjectNode({_WRAPPER: Property(root, required=True, adds_null=False, drops_null=False)})
     title = name or schema.get("title") or (root.name if isinstance(root, RefNode) else None)
     return StrictSchema(
-        schema=emit(sent, limits or SchemaLimits()),
+        schema=emit(sent, limits or SchemaLimits(), nullable=optional == "nullable"),
         name=schema_name(title if isinstance(title, str) else None),
         wrapped=wrapped,
         unchecked=tuple(dict.fromkeys(_unchecked(root, "$", set()))),

@@ -9,7 +9,7 @@ from typing import Any
 
 from cerebras_ext.strict_schema._emit import SchemaLimits
 from cerebras_ext.strict_schema._nodes import SchemaError
-from cerebras_ext.strict_schema._strict import StrictSchema, to_strict_schema
+from cerebras_ext.strict_schema._strict import OptionalMembers, StrictSchema, to_strict_schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,11 @@ class PreparedTools:
 
 
 def strict_tools(
-    tools: Iterable[Mapping[str, Any]], *, strict: bool | None = None, limits: SchemaLimits | None = None
+    tools: Iterable[Mapping[str, Any]],
+    *,
+    strict: bool | None = None,
+    limits: SchemaLimits | None = None,
+    optional: OptionalMembers = "nullable",
 ) -> PreparedTools:
     """Give all tools the same strictness. The tools passed in are not changed.
 
@@ -44,6 +48,7 @@ def strict_tools(
         tools: Wire tools, `{"type": "function", "function": {name, description?, parameters?, strict?}}`.
         strict: True or False decides for all tools; None asks the tools.
         limits: Other sizes than the documented ones, for each tool.
+        optional: As for `to_strict_schema`: `absent` where nobody restores the arguments of the calls.
 
     Raises:
         SchemaError: Strictness was asked for and some tools cannot be strict; the text lists each with its reason.
@@ -52,7 +57,7 @@ def strict_tools(
     asked = any(_function(tool).get("strict") is True for tool in copies) if strict is None else strict
     for tool in copies:
         _normalise(_function(tool))
-    return _all_strict(copies, limits) if asked else PreparedTools(copies)
+    return _all_strict(copies, limits, optional) if asked else PreparedTools(copies)
 
 
 def _function(tool: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +79,7 @@ def _normalise(function: dict[str, Any]) -> None:
         parameters.setdefault("type", "object")
 
 
-def _all_strict(tools: list[dict[str, Any]], limits: SchemaLimits | None) -> PreparedTools:
+def _all_strict(tools: list[dict[str, Any]], limits: SchemaLimits | None, optional: OptionalMembers) -> PreparedTools:
     schemas: dict[str, StrictSchema] = {}
     faults = []
     for tool in tools:
@@ -84,7 +89,7 @@ def _all_strict(tools: list[dict[str, Any]], limits: SchemaLimits | None) -> Pre
             faults.append(f"{name}: only functions can be strict")
             continue
         try:
-            schema = to_strict_schema(function["parameters"], name=name, limits=limits)
+            schema = to_strict_schema(function["parameters"], name=name, limits=limits, optional=optional)
         except SchemaError as error:
             faults.append(f"{name}: {error}")
             continue

@@ -207,7 +207,9 @@ class ChatRequest(RequestModel):
         None, description="Whether reasoning of earlier turns is left out of the prompt. Known to zai-glm-4.7."
     )
     disable_reasoning: bool | None = Field(
-        None, description="Removed from the service on 2026-07-21; use reasoning_effort='none'.", deprecated=True
+        None,
+        description="Removed from the service on 2026-07-21; use reasoning_effort='none'.",
+        deprecated="removed from the service on 2026-07-21; use reasoning_effort='none'",
     )
     frequency_penalty: float | None = Field(None, ge=-2, le=2, description="Penalty by frequency of a token so far.")
     logit_bias: LogitBias | None = Field(None, description="Token id to bias, -100 to 100.")

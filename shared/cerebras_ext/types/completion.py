@@ -10,8 +10,9 @@ from cerebras_ext.ratelimit import ResponseInfo
 from cerebras_ext.types._base import OpenModel, RequestModel
 from cerebras_ext.types.common import LogitBias, NullableList, ReasoningFormat, Stop, StreamOptions, TimeInfo, Usage
 
-TokenId = Annotated[int, Field(ge=0)]
-Prompt = str | list[str] | list[TokenId] | list[list[TokenId]]
+TokenIds = Annotated[list[Annotated[int, Field(ge=0)]], Field(fail_fast=True)]
+Prompt = str | Annotated[list[str], Field(fail_fast=True)] | TokenIds | Annotated[list[TokenIds], Field(fail_fast=True)]
+"""Failing fast, 50,000 token ids are not refused one by one as texts first."""
 
 
 class CompletionRequest(RequestModel):

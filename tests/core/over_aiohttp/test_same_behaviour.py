@@ -1,0 +1,8 @@
+"""The same tests as for the default transport; see conftest.py."""
+
+from tests.core.test_errors import *  # noqa: F403
+from tests.core.test_lifecycle import *  # noqa: F403
+from tests.core.test_proxy import *  # noqa: F403
+from tests.core.test_retry import *  # noqa: F403
+from tests.core.test_streams import *  # noqa: F403
+from tests.core.test_timeout_mapping import *  # noqa: F403

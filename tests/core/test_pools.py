@@ -1,0 +1,126 @@
+"""Shared pools: many calls at once, and how pools are chosen, given back and given up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from cerebras_ext import AsyncClient, Client, connections
+from cerebras_ext.connections import HTTP2_STREAMS, IDLE_SECONDS, _Shards
+from tests.support import KEY, MESSAGES, WAYS, Server
+
+TRANSPORTS = ["httpx", pytest.param("aiohttp", marks=pytest.mark.skipif(not find_spec("httpx_aiohttp"), reason="extra"))]
+ANSWER = json.dumps({"choices": [{"index": 0, "message": {"content": "ok"}, "finish_reason": "stop"}]}).encode()
+
+
+class Pool:
+    """Stands for a transport."""
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    now = [1000.0]
+    monkeypatch.setattr(connections.time, "monotonic", lambda: now[0])
+    return now
+
+
+def shards(size: int = 1) -> Any:
+    made: Any = _Shards(Pool, size)  # type: ignore[type-var]
+    return made
+
+
+def test_a_pool_that_was_given_back_is_used_again() -> None:
+    pools = shards()
+    first, _ = pools.take()
+    second, _ = pools.take()
+    assert first is not second
+    pools.give(first)
+    assert pools.take()[0] is first
+
+
+def test_the_pool_used_last_is_taken_first() -> None:
+    pools = shards()
+    taken = [pools.take()[0] for _ in range(3)]
+    for shard in (taken[1], taken[0], taken[2]):
+        pools.give(shard)
+    assert [pools.take()[0] for _ in range(3)] == [taken[2], taken[0], taken[1]]
+
+
+def test_a_pool_of_many_streams_is_filled_before_another_is_made() -> None:
+    pools = shards(HTTP2_STREAMS)
+    taken = [pools.take()[0] for _ in range(HTTP2_STREAMS + 1)]
+    assert len(set(taken)) == 2
+    pools.give(taken[0])
+    pools.give(taken[-1])
+    assert {pools.take()[0] for _ in range(HTTP2_STREAMS)} == set(taken)
+
+
+def test_pools_that_nobody_uses_are_given_up(clock: list[float]) -> None:
+    pools = shards()
+    busy, old, fresh = [pools.take()[0] for _ in range(3)]
+    pools.give(old)
+    clock[0] += IDLE_SECONDS
+    pools.give(fresh)
+    clock[0] += 1
+    taken, idle = pools.take()
+    assert taken is fresh
+    assert idle == [old.transport]
+    pools.give(busy)
+    assert pools.take()[0] is busy
+
+
+def test_a_pool_of_before_a_close_does_not_come_back() -> None:
+    pools = shards()
+    busy, _ = pools.take()
+    assert pools.clear() == [busy.transport]
+    pools.give(busy)
+    assert pools.take()[0] is not busy
+
+
+@asynccontextmanager
+async def patient_server(count: int) -> AsyncIterator[str]:
+    """A server that answers nobody until `count` requests are there."""
+    here = 0
+    everybody = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal here
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+        await reader.readexactly(length)
+        here += 1
+        if here >= count:
+            everybody.set()
+        await everybody.wait()
+        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s" % (len(ANSWER), ANSWER))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, backlog=count)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_500_calls_are_in_flight_at_once(transport: Any) -> None:
+    async def ask() -> list[str]:
+        async with patient_server(500) as url, AsyncClient(api_key=KEY, base_url=url, transport=transport) as client:
+            calls = [client.chat(model="m", messages=MESSAGES, timeout=60) for _ in range(500)]
+            return [answer.text for answer in await asyncio.gather(*calls)]
+
+    assert asyncio.run(ask()) == ["ok"] * 500
+
+
+def test_50_threads_share_a_client(server: Server, options: dict[str, Any]) -> None:
+    server.script = [next(way for way in WAYS if not way.stream and not way.is_async).answer()]
+    with Client(**options) as client, ThreadPoolExecutor(50) as threads:
+        answers = list(threads.map(lambda _: client.chat(model="m", messages=MESSAGES).text, range(200)))
+    assert answers == ["ok"] * 200
+    assert server.connections <= 50
