@@ -1,0 +1,215 @@
+"""What the chat model and the text model have in common: parameters, their levels, token counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+from langchain_core.messages import BaseMessage
+from pydantic import Field, model_validator
+
+from cerebras_ext import __version__
+from cerebras_ext.body import merge_levels
+from cerebras_ext.settings import mask_url
+from cerebras_ext.types import ChatRequest, CompletionRequest
+from langchain_cerebras_ext.connection import Connected
+from langchain_cerebras_ext.keywords import (
+    TRANSPORT_OPTIONS,
+    call_level,
+    lift_model_kwargs,
+    resolve_aliases,
+    split_unknown,
+)
+from langchain_cerebras_ext.profiles import CatalogProfile, profile_for
+from langchain_cerebras_ext.tokens import count_messages, estimate_tokens
+
+PROVIDER = "cerebras"
+
+
+def request_field(name: str, request: type[ChatRequest | CompletionRequest] = CompletionRequest) -> Any:
+    """Return an optional pydantic field that is described as the request's field of that name is."""
+    return Field(default=None, description=request.model_fields[name].description)
+
+
+class CerebrasBase(Connected):
+    """Connection, shared parameters and life cycle of our models. Making one opens nothing.
+
+    A subclass sets `_request_type` and has a field for every field of it that may be set ahead of a call.
+    """
+
+    _request_type: ClassVar[type[ChatRequest | CompletionRequest]]
+    _call_settings: ClassVar[frozenset[str]] = frozenset()
+    """Call options that the class itself takes care of."""
+
+    streaming: bool = Field(False, description="Whether a call that could do without a stream uses one.")
+    include_response_headers: bool = Field(
+        False, description="Put the response headers that hold no secret into the metadata of an answer."
+    )
+    model_kwargs: dict[str, Any] = Field(
+        default_factory=dict, description="Members of the request body that are sent as they are."
+    )
+
+    frequency_penalty: float | None = request_field("frequency_penalty")
+    logit_bias: dict[str, float] | None = request_field("logit_bias")
+    max_tokens: int | None = Field(
+        None, description="Limit of generated tokens, reasoning included; -1 for what the context allows."
+    )
+    min_tokens: int | None = request_field("min_tokens")
+    n: int | None = request_field("n")
+    presence_penalty: float | None = request_field("presence_penalty")
+    prompt_cache_key: str | None = request_field("prompt_cache_key")
+    reasoning_format: str | None = request_field("reasoning_format")
+    seed: int | None = request_field("seed")
+    stop: str | list[str] | None = request_field("stop")
+    stream_options: dict[str, Any] | None = request_field("stream_options")
+    temperature: float | None = request_field("temperature")
+    top_p: float | None = request_field("top_p")
+    user: str | None = request_field("user")
+    extra_body: dict[str, Any] | None = request_field("extra_body")
+
+    # ---- construction ----
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_keywords(cls, values: Any) -> Any:
+        """Bring other spellings, other providers' keywords and unknown keywords to our fields."""
+        if not isinstance(values, Mapping):
+            return values
+        known = cls.model_fields
+        if values.keys() <= known.keys() and not values.get("model_kwargs") and "profile" not in values:
+            return values
+        fields, unknown = split_unknown(resolve_aliases(values, known), known, cls.__name__)
+        if isinstance(fields.get("profile"), CatalogProfile):
+            # Filled in for the model of another instance; this one may have another model.
+            del fields["profile"]
+        fields["model_kwargs"] = lift_model_kwargs(fields, {**(fields.get("model_kwargs") or {}), **unknown}, known)
+        return fields
+
+    @model_validator(mode="after")
+    def _check_cerebras_parameters(self) -> Self:
+        """Refuse parameters that the core would refuse at the first call."""
+        fields = self._constructor_level()
+        if len(fields) > 1:
+            self._request_type(**merge_levels(fields), **self._placeholder())
+        return self
+
+    @model_validator(mode="after")
+    def _set_cerebras_ext_version(self) -> Self:
+        add_version = getattr(self, "_add_version", None)
+        if add_version is not None:
+            add_version("cerebras-ext", __version__)
+        return self
+
+    @classmethod
+    def _placeholder(cls) -> dict[str, Any]:
+        """The least that a request needs beside its parameters, to check these before there is a request."""
+        if issubclass(cls._request_type, ChatRequest):
+            return {"messages": [{"role": "user", "content": ""}]}
+        return {"prompt": ""}
+
+    # ---- levels ----
+
+    def _constructor_level(self) -> dict[str, Any]:
+        """Fields of the request that the constructor was given."""
+        values = self.__dict__
+        known = self._request_type.model_fields
+        level = {name: value for name, value in values.items() if value is not None and name in known}
+        if self.model_kwargs:
+            level["extra_body"] = {**self.model_kwargs, **(self.extra_body or {})}
+        return level
+
+    def _merged(self, stop: list[str] | None, options: Mapping[str, Any], *, quiet: bool = False) -> dict[str, Any]:
+        """Return the keywords for a method of the core's clients, all but messages or prompt.
+
+        Args:
+            stop: What LangChain hands over as `stop`; wins over the constructor's.
+            options: Options of the call, bound ones included; they win over the constructor's fields.
+            quiet: Neither warn about options nor refuse any.
+        """
+        return merge_levels(self._constructor_level(), self._call_level(stop, options, quiet=quiet))
+
+    def _call_level(self, stop: list[str] | None, options: Mapping[str, Any], *, quiet: bool = False) -> dict[str, Any]:
+        """Fields of the request and transport options of one call, bound ones included."""
+        level = call_level(options, self._request_type.model_fields, self._call_settings, quiet=quiet)
+        if stop is not None:
+            level["stop"] = stop
+        return level
+
+    def _parameters(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return everything that decides what is sent, for traces and cache keys. Holds no secret."""
+        merged = self._merged(None, options, quiet=True)
+        for name in TRANSPORT_OPTIONS:
+            merged.pop(name, None)
+        settings = {name: options[name] for name in self._call_settings if name in options}
+        return {**merged, **settings, "base_url": mask_url(self.base_url or "")}
+
+    @property
+    def model_name(self) -> str:
+        """The model id, under the name that other integrations have for it."""
+        return self.model
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return self._parameters({})
+
+    def _complete_ls_params(self, params: Any, stop: list[str] | None, options: Mapping[str, Any]) -> Any:
+        """Set what tracers want to know about a call, after the rules of `_merged`."""
+        merged = self._merged(stop, options, quiet=True)
+        params["ls_provider"] = PROVIDER
+        params["ls_model_name"] = merged["model"]
+        for name, value in (
+            ("ls_temperature", merged.get("temperature")),
+            ("ls_max_tokens", merged.get("max_tokens")),
+            ("ls_stop", [merged["stop"]] if isinstance(merged.get("stop"), str) else merged.get("stop")),
+        ):
+            if value is not None:
+                params[name] = value
+        return params
+
+    # ---- token counts ----
+
+    def get_token_ids(self, text: str) -> list[int]:
+        """Return the token ids of a text, by `custom_get_token_ids`: no tokenizer comes with this library.
+
+        Raises:
+            NotImplementedError: `custom_get_token_ids` is not set.
+        """
+        tokenize: Callable[[str], list[int]] | None = getattr(self, "custom_get_token_ids", None)
+        if tokenize is None:
+            raise NotImplementedError("token ids need a tokenizer: pass custom_get_token_ids=...; counts work without")
+        return tokenize(text)
+
+    def get_num_tokens(self, text: str) -> int:
+        """Return about how many tokens a text has; exactly with `custom_get_token_ids`. Opens no connection."""
+        if getattr(self, "custom_get_token_ids", None) is not None:
+            return len(self.get_token_ids(text))
+        return estimate_tokens(text)
+
+    def get_num_tokens_from_messages(self, messages: Sequence[BaseMessage], tools: Sequence[Any] | None = None) -> int:
+        """Return about how many tokens messages and tools have; see `langchain_cerebras_ext.tokens`.
+
+        An image costs a fixed number whatever its size, and nothing is downloaded.
+        """
+        return count_messages(messages, tools, count=self.get_num_tokens)
+
+    # ---- the profile goes with the model ----
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "model" and self._has_catalog_profile():
+            self.profile = profile_for(value)
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values, as pydantic does, with a client and a profile that fit them."""
+        twin = super().model_copy(update=update, deep=deep)
+        if update and "model" in update and twin._has_catalog_profile():
+            twin.profile = profile_for(twin.model)
+        return twin
+
+    def with_profile_of(self, model: str) -> Self:
+        """Return a model whose profile is that of another model, unless the user gave a profile."""
+        return self.model_copy(update={"model": model}) if model != self.model and self._has_catalog_profile() else self
+
+    def _has_catalog_profile(self) -> bool:
+        """Whether there is a profile that came from the catalog and not from the user."""
+        return isinstance(getattr(self, "profile", None), CatalogProfile)

@@ -1,0 +1,364 @@
+"""`ChatCerebras`: chat over `POST /v1/chat/completions`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from typing import Any, ClassVar
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel, LanguageModelInput
+from langchain_core.language_models.base import LangSmithParams
+from langchain_core.language_models.model_profile import ModelProfile
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from pydantic import Field, model_validator
+
+from cerebras_ext import AsyncChatStream, ChatStream
+from cerebras_ext.body import single_reason
+from cerebras_ext.reasoning import ReplayReasoning
+from cerebras_ext.types import ChatRequest, CompletionRequest
+from langchain_cerebras_ext.base import CerebrasBase, request_field
+from langchain_cerebras_ext.binding import ModelBinding
+from langchain_cerebras_ext.errors import RequestValidationError, langchain_errors
+from langchain_cerebras_ext.events import Event, aevents_of, events_of
+from langchain_cerebras_ext.from_wire import ChunkBuilder, Style, chat_result, whole_chunk
+from langchain_cerebras_ext.keywords import warn
+from langchain_cerebras_ext.profiles import profile_for
+from langchain_cerebras_ext.structured import with_structured_output
+from langchain_cerebras_ext.to_wire import messages_to_wire
+from langchain_cerebras_ext.tools import bind_tools, to_wire_options
+
+_OWN_OPTIONS = frozenset(("include_response_headers", "replay_reasoning", "split_think_tags"))
+
+
+def _chat_field(name: str) -> Any:
+    return request_field(name, ChatRequest)
+
+
+def _without_disable_reasoning(values: Mapping[str, Any], *, quiet: bool = False) -> dict[str, Any]:
+    """Put what replaced `disable_reasoning` in its place.
+
+    Raises:
+        RequestValidationError: `reasoning_effort` says something else.
+    """
+    fields = dict(values)
+    disabled = fields.pop("disable_reasoning")
+    if disabled is None:
+        return fields
+    if not quiet:
+        told = "disable_reasoning was removed from the service on 2026-07-21; use reasoning_effort='none'."
+        warn(told, DeprecationWarning)
+    if disabled:
+        effort = fields.setdefault("reasoning_effort", "none")
+        if effort not in (None, "none"):
+            raise RequestValidationError(f"disable_reasoning: contradicts reasoning_effort={effort!r}")
+        fields["reasoning_effort"] = "none"
+    return fields
+
+
+class ChatCerebras(CerebrasBase, BaseChatModel):
+    """Chat with Cerebras inference.
+
+    Every parameter can be given here, bound with `.bind(...)`, or given with a call, where the later one wins.
+
+    Example:
+        >>> model = ChatCerebras(model="gpt-oss-120b", reasoning_effort="low")
+        >>> model.invoke("What is the capital of France?").text
+        >>> for chunk in model.stream("Tell me a story"):
+        ...     print(chunk.text, end="")
+
+    An answer's text is in `content`, its reasoning in `additional_kwargs["reasoning_content"]` (and a block of
+    `content_blocks`), token counts in `usage_metadata`, and what else the service said (finish reason, timing, log
+    probabilities, ...) in `response_metadata`.
+
+    The limit `max_tokens` counts reasoning too: an answer that is all reasoning has empty content and the finish reason
+    `length`. Requests for `json_object` are never streamed, and `n` above 1 gives several answers only with `generate`
+    and `agenerate`.
+
+    Raises what `langchain_cerebras_ext.errors` lists.
+    """
+
+    _request_type: ClassVar[type[ChatRequest | CompletionRequest]] = ChatRequest
+    _call_settings: ClassVar[frozenset[str]] = _OWN_OPTIONS
+
+    replay_reasoning: ReplayReasoning = Field(
+        "reasoning",
+        description="How the reasoning of earlier answers of Cerebras models is sent: in its own member, as a <think> "
+        "block in the content (think_tags; what GLM and Qwen document), or not at all (off).",
+    )
+    split_think_tags: bool = Field(
+        False, description="Move a <think> block at the beginning of the content to the reasoning."
+    )
+
+    clear_thinking: bool | None = _chat_field("clear_thinking")
+    logprobs: bool | None = _chat_field("logprobs")
+    min_completion_tokens: int | None = _chat_field("min_completion_tokens")
+    model_parameters: dict[str, Any] | None = _chat_field("model_parameters")
+    parallel_tool_calls: bool | None = _chat_field("parallel_tool_calls")
+    prediction: dict[str, Any] | None = _chat_field("prediction")
+    reasoning_effort: str | None = _chat_field("reasoning_effort")
+    response_format: dict[str, Any] | None = _chat_field("response_format")
+    service_tier: str | None = _chat_field("service_tier")
+    tool_choice: str | dict[str, Any] | None = _chat_field("tool_choice")
+    tools: list[dict[str, Any]] | None = _chat_field("tools")
+    top_logprobs: int | None = _chat_field("top_logprobs")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _replace_disable_reasoning(cls, values: Any) -> Any:
+        if isinstance(values, Mapping) and "disable_reasoning" in values:
+            return _without_disable_reasoning(values)
+        return values
+
+    # ---- what LangChain asks about the model ----
+
+    @property
+    def _llm_type(self) -> str:
+        return "cerebras-chat"
+
+    def _get_ls_params(self, stop: list[str] | None = None, **kwargs: Any) -> LangSmithParams:
+        params: LangSmithParams = self._complete_ls_params(super()._get_ls_params(stop=stop, **kwargs), stop, kwargs)
+        return params
+
+    def _resolve_model_profile(self) -> ModelProfile | None:
+        profile: Any = profile_for(self.model)
+        return profile  # type: ignore[no-any-return]
+
+    def _combine_llm_outputs(self, llm_outputs: list[dict[str, Any] | None]) -> dict[str, Any]:
+        combined: dict[str, Any] = {}
+        for output in llm_outputs:
+            for name in ("model_name", "system_fingerprint"):
+                if output and name in output:
+                    combined.setdefault(name, output[name])
+            if output and "token_usage" in output:
+                combined["token_usage"] = _added(combined.get("token_usage", {}), output["token_usage"])
+        return combined
+
+    def _should_stream(self, *, async_api: bool, run_manager: Any = None, **kwargs: Any) -> bool:
+        """Keep several answers out of streams that nobody asked for; one that was asked for is refused in `_stream`."""
+        if not kwargs.get("stream") and self._many(kwargs):
+            return False
+        return super()._should_stream(async_api=async_api, run_manager=run_manager, **kwargs)
+
+    def _should_use_protocol_streaming(self, *, async_api: bool, run_manager: Any = None, **kwargs: Any) -> bool:
+        if self._many(kwargs):
+            return False
+        return super()._should_use_protocol_streaming(async_api=async_api, run_manager=run_manager, **kwargs)
+
+    def _many(self, options: Mapping[str, Any]) -> bool:
+        n = options.get("n")
+        return ((self.n if n is None else n) or 1) > 1
+
+    # ---- requests ----
+
+    def _call_level(self, stop: list[str] | None, options: Mapping[str, Any], *, quiet: bool = False) -> dict[str, Any]:
+        if "disable_reasoning" in options:
+            options = _without_disable_reasoning(options, quiet=quiet)
+        return super()._call_level(stop, options, quiet=quiet)
+
+    def _request_fields(
+        self, messages: Sequence[BaseMessage], stop: list[str] | None, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the keywords for a method of the core's clients.
+
+        Args:
+            messages: The conversation.
+            stop: What LangChain hands over as `stop`.
+            options: Options of the call, bound ones included.
+        """
+        fields = to_wire_options(self._merged(stop, options))
+        fields["messages"] = messages_to_wire(messages, options.get("replay_reasoning") or self.replay_reasoning)
+        return fields
+
+    def _stream_fields(
+        self, messages: Sequence[BaseMessage], stop: list[str] | None, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the keywords for a stream, which has one answer.
+
+        Raises:
+            RequestValidationError: `n` is above 1.
+        """
+        fields = self._request_fields(messages, stop, options)
+        if ((fields.get("extra_body") or {}).get("n") or fields.get("n") or 1) > 1:
+            raise RequestValidationError("n: a stream has one answer; use generate or agenerate for several")
+        return fields
+
+    def _style(self, options: Mapping[str, Any]) -> Style:
+        """Return how the answer of a call is to be handed out."""
+        chosen = {name: getattr(self, name) if options.get(name) is None else options[name] for name in _OWN_OPTIONS}
+        return Style(
+            headers=chosen["include_response_headers"],
+            split_think=chosen["split_think_tags"],
+            blocks=self.output_version == "v1",
+        )
+
+    def _open_stream(
+        self, messages: Sequence[BaseMessage], stop: list[str] | None, options: Mapping[str, Any]
+    ) -> ChatStream:
+        """Return the core's stream of an answer; what must not be streamed comes as one batch."""
+        return self._sync_client.stream_chat(**self._stream_fields(messages, stop, options), unstreamable="single")
+
+    def _aopen_stream(
+        self, messages: Sequence[BaseMessage], stop: list[str] | None, options: Mapping[str, Any]
+    ) -> AsyncChatStream:
+        """Return the core's async stream of an answer; the request is sent when it is entered."""
+        return self._async_client.stream_chat(**self._stream_fields(messages, stop, options), unstreamable="single")
+
+    # ---- answers ----
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        with langchain_errors():
+            response = self._sync_client.chat(**self._request_fields(messages, stop, kwargs))
+        return chat_result(response, self._style(kwargs))
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        with langchain_errors():
+            response = await self._async_client.chat(**self._request_fields(messages, stop, kwargs))
+        return chat_result(response, self._style(kwargs))
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        with langchain_errors():
+            for chunks in self._batches(self._stream_fields(messages, stop, kwargs), self._style(kwargs)):
+                for chunk in chunks:
+                    if run_manager is not None:
+                        run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                    yield chunk
+
+    def _batches(self, fields: dict[str, Any], style: Style) -> Iterator[list[ChatGenerationChunk]]:
+        """Yield the chunks of an answer as the network brings them."""
+        if single_reason(fields) is not None:
+            yield [whole_chunk(self._sync_client.chat(**fields), style)]
+            return
+        builder = ChunkBuilder(style)
+        with self._sync_client.stream_chat(**fields) as stream:
+            for deltas in stream.batches():
+                yield builder.feed_all(deltas)
+        yield builder.finish(stream.response)
+
+    async def _astream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[ChatGenerationChunk]:
+        with langchain_errors():
+            batches = self._abatches(self._stream_fields(messages, stop, kwargs), self._style(kwargs))
+            # Closed here, so that a stream that is left early gives its connection back at once.
+            async with aclosing(batches):
+                async for chunks in batches:
+                    for chunk in chunks:
+                        if run_manager is not None:
+                            await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                        yield chunk
+
+    async def _abatches(self, fields: dict[str, Any], style: Style) -> AsyncGenerator[list[ChatGenerationChunk], None]:
+        if single_reason(fields) is not None:
+            yield [whole_chunk(await self._async_client.chat(**fields), style)]
+            return
+        builder = ChunkBuilder(style)
+        async with self._async_client.stream_chat(**fields) as stream:
+            async for deltas in stream.batches():
+                yield builder.feed_all(deltas)
+        yield builder.finish(stream.response)
+
+    # langchain-core looks for these two by name, in some versions; without them it makes events of `_stream`'s chunks.
+
+    def _stream_chat_model_events(
+        self,
+        messages: list[BaseMessage],
+        *,
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[Event]:
+        with langchain_errors():
+            yield from events_of(self._open_stream(messages, stop, kwargs), self._style(kwargs), run_manager)
+
+    async def _astream_chat_model_events(
+        self,
+        messages: list[BaseMessage],
+        *,
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterator[Event]:
+        with langchain_errors():
+            events: Any = aevents_of(self._aopen_stream(messages, stop, kwargs), self._style(kwargs), run_manager)
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+
+    def bind(self, **kwargs: Any) -> ModelBinding:
+        """Bind options; a bound `model` brings its own profile."""
+        model = kwargs.get("model")
+        bound = self.with_profile_of(model) if isinstance(model, str) else self
+        return ModelBinding(bound=bound, kwargs=kwargs, config={})
+
+    # ---- tools and structured output ----
+
+    def bind_tools(
+        self,
+        tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool],
+        *,
+        tool_choice: str | bool | dict[str, Any] | None = None,
+        strict: bool | None = None,
+        parallel_tool_calls: bool | None = None,
+        response_format: Any = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, AIMessage]:
+        """Return the model with tools bound to it; see `langchain_cerebras_ext.tools.bind_tools`."""
+        return bind_tools(
+            self,
+            tools,
+            tool_choice=tool_choice,
+            strict=strict,
+            parallel_tool_calls=parallel_tool_calls,
+            response_format=response_format,
+            **kwargs,
+        )
+
+    def with_structured_output(
+        self,
+        schema: Any = None,
+        *,
+        method: Any = "json_schema",
+        include_raw: bool = False,
+        strict: bool | None = None,
+        **kwargs: Any,
+    ) -> Runnable[LanguageModelInput, Any]:
+        """Return a model that answers with an object; see `langchain_cerebras_ext.structured`."""
+        return with_structured_output(self, schema, method=method, include_raw=include_raw, strict=strict, **kwargs)
+
+
+def _added(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
+    """Add token counts, also those one level down."""
+    total = dict(left)
+    for name, value in right.items():
+        before = total.get(name)
+        if isinstance(value, Mapping):
+            total[name] = _added(before or {}, value)
+        else:
+            total[name] = value if before is None or value is None else before + value
+    return total
