@@ -1,0 +1,304 @@
+"""What both LLM classes share: connection fields, clients made at first use, metadata, copying, levels of settings."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, ClassVar, Self
+
+from llama_index.core.base.llms.types import LLMMetadata
+from llama_index.core.llms.llm import LLM
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PrivateAttr,
+    SecretStr,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
+
+from cerebras_ext import AsyncClient, Client
+from cerebras_ext.body import merge_levels
+from cerebras_ext.catalog import context_window
+from cerebras_ext.encoding import Payload
+from cerebras_ext.errors import RequestValidationError
+from cerebras_ext.keywords import CallOptions
+from cerebras_ext.plain import plain_headers, plain_timeout, plain_url, plain_verify, read_timeout
+from cerebras_ext.settings import (
+    DEFAULT_MAX_RETRIES,
+    AsyncHTTPClient,
+    HTTPClient,
+    SettingsOptions,
+    Timeout,
+    Transport,
+    resolve_settings,
+)
+from cerebras_ext.types import ChatRequest, CompletionRequest
+from llamaindex_cerebras_ext.config import config_fields
+from llamaindex_cerebras_ext.keywords import constructor_fields
+
+CALL_OPTIONS = frozenset(CallOptions.__annotations__)
+"""What a call takes beside request fields; see `cerebras_ext.Client.chat`."""
+
+_CONNECTION = tuple(name for name in SettingsOptions.__annotations__ if name != "base_url")
+_SHARED_BY_COPIES = ("callback_manager", "rate_limiter", "http_client", "async_http_client", "api_key", "verify")
+
+
+TimeoutField = Annotated[
+    Timeout | None,
+    BeforeValidator(read_timeout),
+    PlainSerializer(plain_timeout),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "object"}, {"type": "null"}]}),
+]
+KeyField = Annotated[
+    SecretStr | Callable[[], str] | None, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})
+]
+VerifyField = Annotated[
+    bool | str | ssl.SSLContext,
+    PlainSerializer(plain_verify),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string"}]}),
+]
+UrlField = Annotated[str | None, PlainSerializer(plain_url)]
+HeadersField = Annotated[dict[str, str] | None, PlainSerializer(plain_headers)]
+
+
+class _Clients:
+    """The clients of one LLM, and the settings that they were made with. Copies and pickles start without."""
+
+    __slots__ = ("async_client", "async_settings", "sync_client", "sync_settings")
+
+    def __init__(self) -> None:
+        self.sync_client: Client | None = None
+        self.sync_settings: dict[str, Any] = {}
+        self.async_client: AsyncClient | None = None
+        self.async_settings: dict[str, Any] = {}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Clients:
+        return _Clients()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Clients, ()
+
+
+class CerebrasBase(LLM):
+    """Base of `Cerebras` and `CerebrasCompletion`.
+
+    Making one opens nothing and reads no key; both happen at the first request.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True, hide_input_in_errors=True, protected_namespaces=())
+
+    request_type: ClassVar[type[ChatRequest] | type[CompletionRequest]]
+    is_chat_class: ClassVar[bool] = True
+
+    model: str = Field(min_length=1, description="Model id, or endpoint id of a dedicated endpoint.")
+    additional_kwargs: dict[str, Any] = Field(
+        default_factory=dict, description="Request fields and call options of every call; they win over the fields."
+    )
+    context_window: int | None = Field(
+        None, gt=0, description="Tokens that fit; default from the catalog of models, else a careful guess."
+    )
+    api_key: KeyField = Field(
+        None, exclude=True, repr=False, description="The key, or a function that returns it; default CEREBRAS_API_KEY."
+    )
+    api_base: UrlField = Field(
+        None, description="Base URL, with or without /v1; default CEREBRAS_BASE_URL, else the public service."
+    )
+    timeout: TimeoutField = Field(
+        None, description="Seconds between two pieces of an answer, or an httpx.Timeout; default 60, 5 to connect."
+    )
+    max_retries: int = Field(DEFAULT_MAX_RETRIES, ge=0, description="Repetitions after the first request.")
+    max_retry_wait: float | None = Field(
+        None, ge=0, description="Longest wait in seconds that the service may ask for; default 60."
+    )
+    default_headers: HeadersField = Field(None, repr=False, description="Headers of every request.")
+    proxy: UrlField = Field(None, repr=False, description="Proxy URL; default from HTTP(S)_PROXY and NO_PROXY.")
+    verify: VerifyField = Field(True, description="False, a CA file or folder, or an ssl.SSLContext.")
+    http2: bool = Field(False, description="Offer HTTP/2; needs the extra `http2`.")
+    payload: Payload = Field("json", description="Encoding of request bodies; see cerebras_ext.Client.")
+    queue_threshold: int | None = Field(
+        None, description="Longest average queue time in milliseconds, for service tiers flex and auto."
+    )
+    stream_idle_timeout: float | None = Field(None, gt=0, description="Seconds without an event of a stream.")
+    transport: Transport = Field(
+        "httpx", description="What carries async calls: httpx, or aiohttp (extra `aiohttp`), which needs less CPU time."
+    )
+    coalesce: bool = Field(
+        False, description="Join text and reasoning that one read of the network brought; nothing waits for it."
+    )
+    http_client: SkipJsonSchema[HTTPClient | None] = Field(
+        None, exclude=True, repr=False, description="Client for sync calls, used as it is and never closed."
+    )
+    async_http_client: SkipJsonSchema[AsyncHTTPClient | None] = Field(
+        None, exclude=True, repr=False, description="Client for async calls, used as it is and never closed."
+    )
+
+    _clients: _Clients = PrivateAttr(default_factory=_Clients)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename_and_refuse(cls, data: Any) -> Any:
+        return constructor_fields(cls, data) if isinstance(data, Mapping) else data
+
+    @model_validator(mode="after")
+    def _check_values(self) -> Self:
+        self.request_type.check_fields(self._constructor_level())
+        options = {name: value for name, value in self.additional_kwargs.items() if name not in CALL_OPTIONS}
+        if options:
+            self.request_type.check_fields(options)
+        if self.model_fields_set & {"api_base", *_CONNECTION}:
+            resolve_settings(**self._connection_settings())
+        return self
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any] | str, **overrides: Any) -> Self:
+        """Make an LLM from a configuration.
+
+        Args:
+            config: Constructor keywords, as `to_dict` writes them; or `cerebras:model`; or the name of a model.
+            **overrides: Constructor keywords that win over the configuration.
+
+        Raises:
+            ValueError: The configuration is for something else, or has unknown or illegal settings.
+        """
+        return cls(**{**config_fields(config, cls.class_name()), **overrides})
+
+    # ---- levels of settings ----
+
+    def _constructor_level(self) -> dict[str, Any]:
+        """Return the request fields that were given to the constructor (or set later)."""
+        known = self.request_type.model_fields
+        return {name: value for name, value in self.__dict__.items() if value is not None and name in known}
+
+    def _merged(self, call: Mapping[str, Any], **fixed: Any) -> dict[str, Any]:
+        """Return keywords for a client's method: constructor, then `additional_kwargs`, then the call.
+
+        Args:
+            call: Request fields and call options of this call.
+            **fixed: What the adapter decides, e.g. `messages`.
+
+        Raises:
+            RequestValidationError: A level contradicts itself, or has something that only the adapter decides.
+        """
+        for level in (self.additional_kwargs, call):
+            for name in (*fixed, "stream"):
+                if level.get(name) is not None:
+                    raise RequestValidationError(f"{name}: decided by the method that is called and its arguments")
+        return {**merge_levels(self._constructor_level(), self.additional_kwargs, call), **fixed}
+
+    # ---- clients ----
+
+    def _connection_settings(self) -> dict[str, Any]:
+        state = self.__dict__
+        settings = {name: state[name] for name in _CONNECTION}
+        settings["base_url"] = state["api_base"]
+        if settings["default_headers"]:
+            settings["default_headers"] = dict(settings["default_headers"])
+        return settings
+
+    def _client(self) -> Client:
+        """Return the sync client for the present settings."""
+        settings = {**self._connection_settings(), "api_key": self.api_key, "http_client": self.http_client}
+        clients = self._clients
+        if clients.sync_client is None or clients.sync_settings != settings:
+            clients.sync_client, clients.sync_settings = Client(**settings), settings
+        return clients.sync_client
+
+    def _async_client(self) -> AsyncClient:
+        """Return the async client for the present settings; it works in every event loop."""
+        settings = {
+            **self._connection_settings(), "api_key": self.api_key, "http_async_client": self.async_http_client
+        }  # fmt: skip
+        clients = self._clients
+        if clients.async_client is None or clients.async_settings != settings:
+            clients.async_client, clients.async_settings = AsyncClient(**settings), settings
+        return clients.async_client
+
+    def close(self) -> None:
+        """Close the connections of sync calls. A later call opens new ones."""
+        client, self._clients.sync_client = self._clients.sync_client, None
+        if client is not None:
+            client.close()
+
+    async def aclose(self) -> None:
+        """Close the connections of the running event loop and those of sync calls. A later call opens new ones."""
+        client, self._clients.async_client = self._clients.async_client, None
+        if client is not None:
+            await client.aclose()
+        self.close()
+
+    # ---- what LlamaIndex reads ----
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        """Facts about the model that LlamaIndex plans with; computed from fields and the catalog, without I/O."""
+        window = self.context_window or context_window(self.model)
+        limit = self._output_limit()
+        return LLMMetadata(
+            context_window=window,
+            # Above half of the window, PromptHelper finds no room for a prompt and raises.
+            num_output=min(limit, window // 2) if limit else -1,
+            is_chat_model=self.is_chat_class,
+            is_function_calling_model=bool(self.__dict__.get("is_function_calling_model")),
+            model_name=self.model,
+        )
+
+    def _output_limit(self) -> int | None:
+        fields = merge_levels(self._constructor_level(), self.additional_kwargs)
+        limit = fields.get("max_completion_tokens") or fields.get("max_tokens")
+        return limit if isinstance(limit, int) and limit > 0 else None
+
+    def to_payload(self) -> dict[str, Any]:
+        """Return what events and callbacks tell about this LLM; never a secret."""
+        payload = {"class_name": self.class_name(), **self.metadata.model_dump(), "model": self.model}
+        temperature = merge_levels(self._constructor_level(), self.additional_kwargs).get("temperature")
+        if temperature is not None:
+            payload["temperature"] = temperature
+        return payload
+
+    # ---- copying, comparing, pickling ----
+
+    def __copy__(self) -> Self:
+        twin = super().__copy__()
+        twin._clients = _Clients()
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        memo = {} if memo is None else memo
+        for name in _SHARED_BY_COPIES:
+            value = self.__dict__.get(name)
+            memo[id(value)] = value
+        return super().__deepcopy__(memo)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the settings are the same. Callback managers, which are never equal, are not looked at."""
+        if not isinstance(other, CerebrasBase) or type(self) is not type(other):
+            return NotImplemented
+        return _settings_of(self) == _settings_of(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.http_client is not None or self.async_http_client is not None:
+            raise TypeError(
+                "an LLM with an http client of its own cannot be pickled: pass proxy, verify, timeout and "
+                "default_headers instead of http_client"
+            )
+        return super().__getstate__()
+
+    def __repr_args__(self) -> Any:
+        for name, value in super().__repr_args__():
+            yield name, plain_url(value) if name == "api_base" else value
+
+
+def request_field(request: type[BaseModel], name: str) -> Any:
+    """Return a constructor field, not given by default, with the description of the request's field."""
+    return Field(default=None, description=request.model_fields[name].description)
+
+
+def _settings_of(llm: CerebrasBase) -> dict[str, Any]:
+    return {name: value for name, value in llm.__dict__.items() if name != "callback_manager"}
