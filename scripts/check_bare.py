@@ -13,8 +13,7 @@ ADAPTERS = {
 
 def main() -> None:
     core = importlib.import_module("cerebras_ext")
-    if importlib.util.find_spec("cerebras_ext.emulator") is not None:
-        importlib.import_module("cerebras_ext.emulator")
+    importlib.import_module("cerebras_ext.emulator")
     for name, (framework, command) in ADAPTERS.items():
         if importlib.util.find_spec(framework) is not None:
             raise SystemExit(f"{framework} is installed: this is no bare environment")

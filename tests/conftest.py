@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.replay import cassettes
+
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from vcr import VCR
 
 RECORDINGS_REQUIRED = os.environ.get("CEREBRAS_EXT_REQUIRE_RECORDINGS") == "1"
 
@@ -22,3 +27,20 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
         report.outcome = "failed"
         report.longrepr = f"the recordings are required here, but {item.nodeid} was skipped: {report.longrepr}"
     return report
+
+
+def pytest_recording_configure(config: pytest.Config, vcr: VCR) -> None:
+    vcr.register_matcher("meaning", cassettes.same_meaning)
+    vcr.register_serializer("yaml", cassettes.LabelledSerializer)
+
+
+@pytest.fixture(scope="session")
+def vcr_config() -> dict[str, Any]:
+    return dict(cassettes.CONFIG)
+
+
+@pytest.fixture(scope="module")
+def vcr_cassette_dir(request: pytest.FixtureRequest) -> str:
+    """`cassettes/langchain/standard` for `tests/langchain/test_standard.py`."""
+    module = Path(str(request.path)).relative_to(Path(__file__).parent)
+    return str(cassettes.FOLDER / module.parent / module.stem.removeprefix("test_"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from typing import TYPE_CHECKING
 
@@ -30,11 +29,6 @@ sys.meta_path.insert(0, Blocker())
 """
 
 
-needs_emulator = pytest.mark.skipif(
-    importlib.util.find_spec("cerebras_ext.emulator") is None, reason="this version has no emulator yet"
-)
-
-
 def loaded_by(module: str, folder: Path) -> set[str]:
     code = f"import json, sys; import {module}; print(json.dumps(sorted(sys.modules)))"
     return set(json.loads(run_python(code, folder).splitlines()[-1]))
@@ -52,7 +46,6 @@ def test_core_loads_no_framework_and_nothing_optional(tmp_path: Path) -> None:
     assert {name for name in loaded if name.startswith("cerebras_ext.emulator")} == set()
 
 
-@needs_emulator
 def test_emulator_loads_no_framework(tmp_path: Path) -> None:
     assert roots(loaded_by("cerebras_ext.emulator", tmp_path)) & (LANGCHAIN | LLAMAINDEX | PROVIDERS) == set()
 
@@ -91,7 +84,6 @@ def test_adapter_works_without_the_other_framework(adapter: str, blocked: set[st
     assert run_python(BLOCK.format(blocked=blocked) + f"import {adapter}; print('imported')", tmp_path) == "imported\n"
 
 
-@needs_emulator
 def test_everything_works_without_the_optional_packages(tmp_path: Path) -> None:
     code = BLOCK.format(blocked=OPTIONAL) + "import cerebras_ext, cerebras_ext.emulator; print('imported')"
 

@@ -1,0 +1,134 @@
+"""One run: the server, how thorough to be, and what has been found so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from benchmarks.candidates import Library, Setup, Subject, libraries
+from benchmarks.measure import Candidate, Sample, interleave, ratio, run_async
+from benchmarks.scenarios import Scenario
+from benchmarks.server import Server
+from benchmarks.targets import Figure
+
+FRAMEWORKS = ("langchain", "llamaindex")
+
+
+@dataclass(slots=True)
+class Bench:
+    """Server, settings and findings of a run.
+
+    Attributes:
+        server: The loopback server.
+        quick: Whether to measure only what shows a step backwards, in under a minute altogether.
+        only: Names of the sections to run; empty for all.
+        tables: Findings by title: unit, and a row for each candidate.
+        figures: The values that targets are about, each with its spread.
+    """
+
+    server: Server
+    quick: bool = False
+    only: frozenset[str] = frozenset()
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
+
+    def rounds(self, full: int) -> int:
+        """Return how many rounds to measure."""
+        return 3 if self.quick else full
+
+    def subjects(
+        self, framework: str, scenario: Scenario, skip: Sequence[str] = (), **setup: Any
+    ) -> dict[str, tuple[Library, Subject]]:
+        """Make the subjects of a framework for a scenario, by role (or by name, for `plain`)."""
+        arguments = Setup(self.server.url(scenario), **setup)
+        found = {key: library for key, library in libraries(framework).items() if key not in skip}
+        return {key: (library, library.make(arguments)) for key, library in found.items()}
+
+    def compare(self, title: str, unit: str, candidates: Sequence[Candidate], rounds: int) -> dict[str, Sample]:
+        """Measure candidates in turns, print a table, and keep it."""
+        samples = interleave(candidates, self.rounds(rounds))
+        self.keep(title, unit, list(samples.values()))
+        return samples
+
+    def keep(self, title: str, unit: str, samples: Sequence[Sample]) -> None:
+        """Print a table and keep it."""
+        rows = [sample.to_dict() for sample in samples]
+        self.tables[title] = {"unit": unit, "rows": rows}
+        print(f"\n{title} ({unit})")
+        for sample in samples:
+            print(
+                f"  {sample.name:44} cpu {sample.median:11.2f} ±{sample.spread * 100:3.0f} %"
+                f"   time {sample.wall_median:11.2f}",
+                flush=True,
+            )
+
+    def ratio(
+        self, key: str, samples: dict[str, Sample], over: str, under: str, *, best: str = "", values: str = "cpu"
+    ) -> None:
+        """Keep the ratio of two candidates under a target's key, where both were measured.
+
+        Args:
+            key: The target's.
+            samples: The measurements.
+            over: Name of the candidate above the line.
+            under: Name of the one below.
+            best: Name of the one above the line with the options for speed.
+            values: `cpu` or `wall`.
+        """
+        if over in samples and under in samples:
+            value, spread = ratio(samples[over], samples[under], values)
+            fast = ratio(samples[best], samples[under], values)[0] if best in samples else None
+            self.figures[key] = Figure(value, spread, fast)
+
+    def fast(self, framework: str, scenario: Scenario, **setup: Any) -> dict[str, tuple[Library, Subject]]:
+        """Make ours with the options for speed: `ours fast`, or `core fast`."""
+        options: dict[str, Any] = {"coalesce": True}
+        if find_spec("httpx_aiohttp") is not None:
+            options["transport"] = "aiohttp"
+        others = ("incumbent", "floor", "httpx", "sdk")
+        return {
+            f"{key} fast": pair
+            for key, pair in self.subjects(framework, scenario, others, options=options, **setup).items()
+        }
+
+
+def sync_and_async(
+    subjects: dict[str, tuple[Library, Subject]], operation: str, repeat: int = 1, units: int | None = None
+) -> list[Candidate]:
+    """Return candidates for `stream` or `call` of each subject, named `<key> sync` and `<key> async`.
+
+    Args:
+        subjects: By key.
+        operation: `stream` or `call`.
+        repeat: How often a measurement does it.
+        units: What one operation counts as; default what it returns (what a candidate yields may be fewer than the
+            tokens that the server sent).
+    """
+    made = []
+    for key, (_, subject) in subjects.items():
+        made.append(Candidate(f"{key} sync", _repeat(getattr(subject, operation), repeat, units)))
+        once = getattr(subject, f"a{operation}")
+        made.append(Candidate(f"{key} async", _repeat_async(once, repeat, units)))
+    return made
+
+
+def _repeat(once: Callable[[], int], repeat: int, units: int | None) -> Callable[[], int]:
+    def work() -> int:
+        count = 0
+        for _ in range(repeat):
+            count += once()
+        return count if units is None else units * repeat
+
+    return work
+
+
+def _repeat_async(once: Callable[[], Any], repeat: int, units: int | None) -> Callable[[], int]:
+    async def run() -> int:
+        count = 0
+        for _ in range(repeat):
+            count += await once()
+        return count if units is None else units * repeat
+
+    return lambda: run_async(run())

@@ -1,0 +1,123 @@
+"""The benchmarks: `python benchmarks/run.py [--quick] [--only SECTION ...] [--save FILE]`.
+
+Ends with status 1 when a target is missed, and says which.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+if str(ROOT) not in sys.path:  # started as a script
+    sys.path.insert(0, str(ROOT))
+
+from benchmarks import measure
+from benchmarks.bench import Bench
+from benchmarks.candidates import missing
+from benchmarks.sections import IN_QUICK, SECTIONS
+from benchmarks.server import Server, pin
+from benchmarks.targets import Verdict, judge, missed
+
+RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
+_PACKAGES = (
+    "cerebras-ext", "langchain-core", "langchain", "llama-index-core", "httpx", "httpcore", "h11", "httpx-aiohttp",
+    "aiohttp", "pydantic", "pydantic-core", "ormsgpack", "isal", "cerebras-cloud-sdk", "langchain-cerebras",
+    "llama-index-llms-cerebras",
+)  # fmt: skip
+
+
+def machine() -> dict[str, Any]:
+    """Return what the results were measured on."""
+    versions = {}
+    for name in _PACKAGES:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "versions": versions,
+    }
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def run(bench: Bench) -> list[Verdict]:
+    """Run the sections and return the verdicts."""
+    chosen = bench.only or (IN_QUICK if bench.quick else frozenset(SECTIONS))
+    for name, section in SECTIONS.items():
+        if name in chosen:
+            started = time.perf_counter()
+            section(bench)
+            print(f"-- {name}: {time.perf_counter() - started:.0f} s", flush=True)
+    return judge(bench.figures)
+
+
+def save(path: Path, bench: Bench, verdicts: Sequence[Verdict]) -> None:
+    """Write the results as JSON."""
+    results = {
+        "machine": machine(),
+        "targets": [verdict.to_dict() for verdict in verdicts],
+        "tables": bench.tables,
+        "missing": missing,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(results, indent=1, default=_round) + "\n", encoding="utf-8")
+
+
+def _round(value: Any) -> Any:
+    raise TypeError(f"not JSON: {value!r}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run from the command line."""
+    parser = argparse.ArgumentParser(description="Benchmarks; status 1 when a target is missed.")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds and sections, in under a minute")
+    parser.add_argument("--only", nargs="+", default=[], choices=list(SECTIONS), help="run these sections")
+    parser.add_argument("--save", nargs="?", const=RESULTS, type=Path, help="write the results (for make bench-report)")
+    options = parser.parse_args(arguments)
+    os.environ.pop("LANGSMITH_TRACING", None)
+    os.environ.setdefault("CEREBRAS_API_KEY", "sk-benchmark")
+    pin(0)
+    started = time.perf_counter()
+    with Server() as server:
+        bench = Bench(server, options.quick, frozenset(options.only))
+        try:
+            verdicts = run(bench)
+        finally:
+            measure.close_loop()
+    print(f"\nTargets ({time.perf_counter() - started:.0f} s)")
+    for verdict in verdicts:
+        print(f"  {verdict}")
+    for name, reason in missing.items():
+        print(f"  not measured: {name} ({reason})")
+    if options.save:
+        save(options.save, bench, verdicts)
+    failures = missed(verdicts)
+    if failures:
+        print("\nMissed: " + "; ".join(verdict.target.key for verdict in failures))
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

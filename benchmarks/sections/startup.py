@@ -1,0 +1,195 @@
+"""What it costs before the first token: importing, making instances, and the memory that calls leave behind."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bench import FRAMEWORKS, Bench
+from benchmarks.candidates import KEY, MODEL, Setup, libraries
+from benchmarks.measure import Candidate, Sample, in_process
+from benchmarks.scenarios import Scenario
+from benchmarks.targets import Figure
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_IMPORTS = {
+    "langchain": (
+        "import langchain_core.language_models.chat_models, langchain_core.language_models.llms, httpx",
+        "import langchain_cerebras_ext",
+        "import langchain_cerebras",
+    ),
+    "llamaindex": (
+        "import llama_index.core.llms, llama_index.core.llms.function_calling, httpx",
+        "import llamaindex_cerebras_ext",
+        "import llama_index.llms.cerebras",
+    ),
+}
+# The adapters import their classes at first use of the name, so the name is asked for.
+_NAMES = {"langchain": "ChatCerebras", "llamaindex": "Cerebras"}
+
+
+def imports(bench: Bench) -> None:
+    """CPU time of fresh interpreters that import a package, less that of one that imports nothing."""
+    for framework in FRAMEWORKS:
+        floor, ours, incumbent = _IMPORTS[framework]
+        module = ours.removeprefix("import ")
+        codes = {"framework and httpx": floor, "ours": f"{ours}; {module}.{_NAMES[framework]}"}
+        if "incumbent" in libraries(framework) and not bench.quick:
+            codes["incumbent"] = incumbent
+        if framework == "langchain" and not bench.quick:
+            codes |= {"core": "import cerebras_ext", "httpx": "import httpx", "sdk": "import cerebras.cloud.sdk"}
+        samples = {name: Sample(name) for name in codes}
+        for number in range(bench.rounds(9) + 1):
+            empty, _ = in_process("pass")
+            for name, code in codes.items():
+                try:
+                    used, _ = in_process(code)
+                except RuntimeError as error:
+                    print(f"  {name}: {str(error).splitlines()[-1]}")
+                    continue
+                if number:  # the first round writes the bytecode
+                    samples[name].cpu.append((used - empty) * 1e3)
+                    samples[name].wall.append((used - empty) * 1e3)
+        samples = {name: sample for name, sample in samples.items() if sample.cpu}
+        bench.keep(f"Import, {framework}", "ms", list(samples.values()))
+        bench.ratio(f"import.{framework}", samples, "ours", "framework and httpx")
+
+
+def _empty_models() -> dict[str, Callable[[], Any]]:
+    """Return a factory of a minimal model with 30 optional fields for each framework."""
+    from pydantic import create_model
+
+    from benchmarks.candidates import floors
+
+    fields: dict[str, Any] = {f"field_{number}": (int | None, None) for number in range(30)}
+    made: dict[str, Callable[[], Any]] = {}
+    for framework in FRAMEWORKS:
+        model = getattr(floors, framework)().make(Setup("http://127.0.0.1" + Scenario().path)).model
+        kind: Any = create_model(f"Empty{framework}", __base__=type(model), **fields)
+        made[framework] = kind
+    return made
+
+
+def _makers(framework: str, quick: bool) -> dict[str, Callable[[], Any]]:
+    """Return what makes an instance of each library of a framework, its clients included."""
+    url = "https://127.0.0.1:1"
+    makers: dict[str, Callable[[], Any]] = {"empty": _empty_models()[framework]}
+    found = libraries(framework)
+    if "ours" in found:
+        makers["ours"] = _maker(framework, url)
+    if "incumbent" in found and not quick:
+        setup = Setup(url)
+        makers["incumbent"] = lambda: found["incumbent"].make(setup)
+    return makers
+
+
+def _maker(framework: str, url: str) -> Callable[[], Any]:
+    if framework == "langchain":
+        from langchain_cerebras_ext import ChatCerebras
+
+        return lambda: ChatCerebras(model=MODEL, api_key=KEY, base_url=url)
+    from llamaindex_cerebras_ext import Cerebras
+
+    return lambda: Cerebras(model=MODEL, api_key=KEY, api_base=url)
+
+
+def construction(bench: Bench) -> None:
+    """Time and memory of one more instance, and the TLS contexts that several instances make."""
+    for framework in FRAMEWORKS:
+        makers = _makers(framework, bench.quick)
+        candidates = [
+            Candidate(name, _many(make, 20 if name == "incumbent" else 1000)) for name, make in makers.items()
+        ]
+        samples = bench.compare(f"One more instance, {framework}", "µs", candidates, 9)
+        bench.ratio(f"instance.{framework}", samples, "ours", "empty")
+        sizes = []
+        for name, make in makers.items():
+            size = _size(make, 10 if name == "incumbent" else 300)
+            sizes.append(Sample(name, [size], [size]))
+        bench.keep(f"Memory of an instance, {framework}", "KiB", sizes)
+    bench.figures["ssl"] = Figure(_tls_contexts())
+
+
+def _many(make: Callable[[], Any], count: int) -> Callable[[], int]:
+    def work() -> int:
+        for _ in range(count):
+            make()
+        return count
+
+    return work
+
+
+def _size(make: Callable[[], Any], count: int) -> float:
+    """Return the KiB of Python memory that an instance takes."""
+    make()
+    gc.collect()
+    tracemalloc.start()
+    kept = [make() for _ in range(count)]
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    del kept
+    return size / count / 1024
+
+
+_TLS = """
+import ssl
+made = []
+init = ssl.SSLContext.__new__
+def count(kind, *args, **kwargs):
+    made.append(1)
+    return init(kind, *args, **kwargs)
+ssl.SSLContext.__new__ = count
+from cerebras_ext import Client, errors
+clients = [Client(api_key="sk-x", base_url="https://127.0.0.1:1", max_retries=0) for _ in range(5)]
+before = len(made)
+for client in clients:
+    try:
+        client.models()
+    except errors.CerebrasError:
+        pass
+print(len(made) if before == 0 else 1000 + before)
+"""
+
+
+def _tls_contexts() -> float:
+    """Return how many TLS contexts five clients with equal settings made; over 1,000 if some before a request."""
+    _, printed = in_process(_TLS)
+    return float(printed.split()[-1])
+
+
+_MEMORY = """
+import gc, resource, sys
+sys.path[:0] = {path!r}
+from benchmarks.candidates import Setup, libraries
+subject = libraries({framework!r})["ours"].make(Setup({url!r}))
+def now():
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() / 1e6
+for _ in range(200):
+    subject.call()
+before = now()
+for _ in range({calls} - 200):
+    subject.call()
+print(now() - before)
+"""
+
+
+def memory(bench: Bench) -> None:
+    """How much a process grows between call 200 and call 10,000."""
+    for framework in FRAMEWORKS:
+        if "ours" not in libraries(framework):
+            continue
+        path = [str(ROOT)]
+        url = bench.server.url(Scenario(tokens=20))
+        code = _MEMORY.format(path=path, framework=framework, url=url, calls=10_000)
+        _, printed = in_process(code)
+        grown = float(printed.split()[-1])
+        print(f"\nGrowth from call 200 to 10,000, {framework}: {grown:.2f} MB")
+        bench.figures[f"memory.{framework}"] = Figure(grown)
+
+

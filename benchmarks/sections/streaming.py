@@ -1,0 +1,99 @@
+"""Streams: what one token costs, by framework, kind, grouping, length and pace."""
+
+from __future__ import annotations
+
+from benchmarks.bench import FRAMEWORKS, Bench, sync_and_async
+from benchmarks.candidates import Subject
+from benchmarks.measure import Candidate, Work, ratio, run_async
+from benchmarks.scenarios import Scenario
+from benchmarks.targets import Figure
+
+TOKENS = 1000
+
+
+def streams(bench: Bench) -> None:
+    """1,000 chunks as fast as possible: one and eight events a chunk, text, reasoning and completions."""
+    for events in (1, 8):
+        scenario = Scenario(tokens=TOKENS, events=events)
+        for framework in (*FRAMEWORKS,) if bench.quick else ("plain", *FRAMEWORKS):
+            skip = ("incumbent",) if bench.quick and events == 8 else ()
+            subjects = bench.subjects(framework, scenario, skip) | bench.fast(framework, scenario)
+            title = f"Streaming {TOKENS:,} chunks, {events} in an HTTP chunk, {framework}"
+            samples = bench.compare(title, "µs a token", sync_and_async(subjects, "stream", 1, TOKENS), 9)
+            for path in ("sync", "async"):
+                bench.ratio(
+                    f"stream.k{events}.{framework}.{path}",
+                    samples,
+                    f"ours {path}",
+                    f"floor {path}",
+                    best=f"ours fast {path}",
+                )
+            if events == 1:
+                bench.ratio(f"incumbent.k1.{framework}", samples, "ours sync", "incumbent sync")
+                _best(bench, f"incumbent.k1.{framework}", "ours fast async", "incumbent async", samples)
+    if not bench.quick:
+        _other_kinds(bench)
+
+
+def _best(bench: Bench, key: str, over: str, under: str, samples: dict) -> None:  # type: ignore[type-arg]
+    """Add to a figure of the sync path what the async one reaches with the options for speed."""
+    if key in bench.figures and over in samples:
+        figure = bench.figures[key]
+        bench.figures[key] = Figure(figure.value, figure.spread, ratio(samples[over], samples[under])[0])
+
+
+def _other_kinds(bench: Bench) -> None:
+    for framework in ("plain", *FRAMEWORKS):
+        for label, scenario, prompt in (
+            ("reasoning", Scenario("reasoning", TOKENS), None),
+            ("completions", Scenario(tokens=TOKENS), "Write a report."),
+        ):
+            skip: tuple[str, ...] = ("floor", "incumbent") if framework == "langchain" else ("floor",)
+            subjects = bench.subjects(framework, scenario, skip if prompt else (), prompt=prompt)
+            title = f"Streaming {TOKENS:,} chunks, {label}, {framework}"
+            bench.compare(title, "µs a token", sync_and_async(subjects, "stream", 1, TOKENS), 5)
+
+
+def length(bench: Bench) -> None:
+    """Streams of 100 to 30,000 chunks: does a chunk cost more the later it comes?"""
+    for framework in FRAMEWORKS:
+        candidates = []
+        for tokens in (100, 1000, 10_000, 30_000):
+            subjects = bench.subjects(framework, Scenario(tokens=tokens, events=8), ("incumbent",))
+            candidates += [Candidate(f"{key} {tokens:,}", _repeat(one, tokens)) for key, (_, one) in subjects.items()]
+        samples = bench.compare(f"Streams by length, sync, {framework}", "µs a token", candidates, 7)
+        if "ours 1,000" not in samples:
+            continue
+        ours, by = ratio(samples["ours 10,000"], samples["ours 1,000"])
+        floor, _ = ratio(samples["floor 10,000"], samples["floor 1,000"])
+        bench.figures[f"growth.{framework}"] = Figure(ours / floor, by)
+
+
+def _repeat(subject: Subject, tokens: int) -> Work:
+    repeat = max(1, 1000 // tokens)
+
+    def work() -> int:
+        for _ in range(repeat):
+            subject.stream()
+        return tokens * repeat
+
+    return work
+
+
+def paced(bench: Bench) -> None:
+    """One async stream at 2,500 tokens a second: nearly every token comes in a read of its own."""
+    scenario = Scenario(tokens=TOKENS, rate=2500)
+    for framework in FRAMEWORKS if bench.quick else ("plain", *FRAMEWORKS):
+        subjects = bench.subjects(framework, scenario, ("floor",)) | bench.fast(framework, scenario)
+        candidates = [Candidate(key, _tokens(one)) for key, (_, one) in subjects.items()]
+        title = f"One async stream at 2,500 tokens/s, {framework}"
+        samples = bench.compare(title, "µs a token", candidates, 7)
+        bench.ratio(f"incumbent.p2500.{framework}", samples, "ours", "incumbent", best="ours fast")
+
+
+def _tokens(subject: Subject) -> Work:
+    async def run() -> int:
+        await subject.astream()
+        return TOKENS
+
+    return lambda: run_async(run())

@@ -1,0 +1,1 @@
+"""Short programs that show the main jobs. `python -m examples` runs them all."""

@@ -1,0 +1,57 @@
+"""Every example of the README, of the docs and of the public docstrings runs."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.docs.blocks import ROOT, Block, documented, pages
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cerebras_ext.emulator import Emulator
+
+PACKAGES = ("cerebras_ext", "langchain_cerebras_ext", "llamaindex_cerebras_ext", "cerebras_ext.emulator")
+DOCSTRINGS = [
+    pytest.param(blocks, id=f"{package}.{name}")
+    for package in PACKAGES
+    for name, blocks in documented(importlib.import_module(package))
+]
+
+
+def run(blocks: list[Block]) -> None:
+    """Run the blocks one after the other with one set of names, as a reader would type them."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks:
+        exec(block.compiled(), names)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_examples_of_a_page_run(
+    page: Path, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from tests.docs.blocks import blocks_of
+
+    monkeypatch.chdir(tmp_path)
+    run(blocks_of(page.read_text(encoding="utf-8"), str(page)))
+
+
+@pytest.mark.parametrize("blocks", DOCSTRINGS)
+def test_examples_of_a_docstring_run(
+    blocks: list[Block], emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(blocks)
+
+
+@pytest.mark.parametrize("page", sorted([ROOT / "README.md", *(ROOT / "docs").glob("**/*.md")]), ids=lambda p: p.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    targets = [target.partition("#")[0] for target in re.findall(r"\]\(([^)\s]+)\)", text)]
+    local = [target for target in targets if target and "://" not in target]
+
+    assert [target for target in local if not (page.parent / target).exists()] == []
