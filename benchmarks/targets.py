@@ -79,7 +79,9 @@ _BOTH = ("langchain", "llamaindex")
 _PATHS = ("sync", "async")
 
 TARGETS: tuple[Target, ...] = (
-    *_pair("stream.k1.langchain", "LangChain {} stream over the framework's floor, one event a chunk", 2.6, 1.2, *_PATHS),
+    *_pair(
+        "stream.k1.langchain", "LangChain {} stream over the framework's floor, one event a chunk", 2.6, 1.2, *_PATHS
+    ),
     *_pair("stream.k8.langchain", "LangChain {} stream over the floor, eight events a chunk", 1.8, 1.1, *_PATHS),
     *_pair("stream.k1.llamaindex", "LlamaIndex {} stream over the floor, one event a chunk", 2.3, 1.25, *_PATHS),
     *_pair("incumbent.k1", "{} stream over the incumbent, one event a chunk", 0.22, 0.12, *_BOTH),
@@ -87,7 +89,9 @@ TARGETS: tuple[Target, ...] = (
     *_pair("demand.10", "{}: share of the demand of 10 streams at 2,500 tokens/s", 0.80, 0.93, *_BOTH, at_least=True),
     Target("demand.100.langchain", "LangChain: tokens/s of 100 such streams over the incumbent", 3.5, 25, True),
     Target("demand.100.llamaindex", "LlamaIndex: tokens/s of 100 such streams over the incumbent", 3, 7.5, True),
-    Target("growth.langchain", "LangChain: rise of a chunk's cost from 1,000 to 10,000 over the floor's rise", 1.1, 1.0),
+    Target(
+        "growth.langchain", "LangChain: rise of a chunk's cost from 1,000 to 10,000 over the floor's rise", 1.1, 1.0
+    ),
     *_pair("import", "import of the {} adapter over framework and httpx", 1.10, 1.05, *_BOTH),
     *_pair("instance", "{}: second and later instance over an empty model with 30 fields", 3, 1.5, *_BOTH),
     Target("ssl", "TLS contexts a process for one configuration", 1, 1),

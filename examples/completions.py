@@ -6,14 +6,17 @@ from examples.service import MODEL, report, service
 from langchain_cerebras_ext import CerebrasLLM
 from llamaindex_cerebras_ext import CerebrasCompletion
 
-PROMPT = "The first three planets of the solar system are"
+PROMPT = """Coffee is ground before it is brewed. Tea steeps for three minutes.
+
+Question: How long does tea steep?
+Answer:"""
 
 
 def main() -> list[str]:
     llm = CerebrasLLM(model=MODEL, max_tokens=40, temperature=0)
     result = llm.generate([PROMPT])
     generation = result.generations[0][0]
-    print(f"LangChain:  {PROMPT}{generation.text}")
+    print(f"{PROMPT}{generation.text}")
     info = generation.generation_info or {}
     report(
         info["token_usage"]["prompt_tokens"],
@@ -22,7 +25,7 @@ def main() -> list[str]:
     )
 
     completion = CerebrasCompletion(model=MODEL, max_tokens=40, temperature=0)
-    print(f"LlamaIndex: {PROMPT}", end="")
+    print(PROMPT, end="")
     for response in completion.stream_complete(PROMPT):
         print(response.delta, end="", flush=True)
     print()

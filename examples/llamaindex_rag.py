@@ -42,12 +42,12 @@ def ask(documents: list[Document], question: str) -> tuple[str, str]:
 
 
 def main() -> list[str]:
-    question = "How many times is a failed request retried by default?"
+    question = "When is the logger silent?"
     own = SimpleDirectoryReader(str(DOCS), required_exts=[".md"]).load_data()
     swapped = [
         Document(text=text, metadata={"file_name": name})
         for name, text in {
-            "courier.md": "# Courier\nA failed delivery is retried five times by default, then sent back.",
+            "forest.md": "# Winter\nThe logger is silent when it snows: the saws stand still.",
             "garden.md": "# Garden\nTomatoes want sun and a sheltered wall.",
             "library.md": "# Library\nA book may be kept for four weeks.",
         }.items()

@@ -7,11 +7,14 @@ equal to a normal chunk (another langchain-core or pydantic), normal chunks are 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
-from langchain_core.messages import AIMessageChunk
+from langchain_core.messages import AIMessageChunk, InvalidToolCall, ToolCall, ToolCallChunk
+from langchain_core.messages.tool import invalid_tool_call, tool_call
 from langchain_core.outputs import ChatGenerationChunk
+from langchain_core.utils.json import parse_partial_json
 from pydantic import BaseModel
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -45,38 +48,73 @@ class Copier(Generic[ModelT]):
         return twin
 
 
-def normal_chunk(content: Any, kwargs: dict[str, Any], metadata: dict[str, Any]) -> ChatGenerationChunk:
-    """Return a chunk of text or reasoning, by the normal constructors."""
-    message = AIMessageChunk(content=content, additional_kwargs=kwargs, response_metadata=metadata)
+def normal_chunk(
+    content: Any, kwargs: dict[str, Any], metadata: dict[str, Any], calls: list[ToolCallChunk] | None = None
+) -> ChatGenerationChunk:
+    """Return a chunk of text, reasoning or tool calls, by the normal constructors."""
+    given: dict[str, Any] = {} if calls is None else {"tool_call_chunks": calls}
+    message = AIMessageChunk(content=content, additional_kwargs=kwargs, response_metadata=metadata, **given)
     return ChatGenerationChunk(message=message)
+
+
+def tool_call_chunk(index: int, id_: str | None, name: str | None, args: str) -> ToolCallChunk:
+    """Return a piece of a tool call."""
+    return ToolCallChunk(name=name, args=args, id=id_, index=index, type="tool_call_chunk")
 
 
 _TEMPLATE = normal_chunk("", {}, {})
 _message = Copier(_TEMPLATE.message)
 _generation = Copier(_TEMPLATE)
+_call_message = Copier(normal_chunk("", {}, {}, [tool_call_chunk(0, None, None, "x")]).message)
 _Text: Any = type(_TEMPLATE.text)
 
 
-def copied_chunk(content: Any, text: str, kwargs: dict[str, Any], metadata: dict[str, Any]) -> ChatGenerationChunk:
-    """Return a chunk of text or reasoning, as a copy.
+def copied_chunk(
+    content: Any,
+    text: str,
+    kwargs: dict[str, Any],
+    metadata: dict[str, Any],
+    calls: list[ToolCallChunk] | None = None,
+) -> ChatGenerationChunk:
+    """Return a chunk of text, reasoning or tool calls, as a copy.
 
     Args:
         content: Content of the message.
         text: The text in it.
         kwargs: Additional keywords of the message.
         metadata: Response metadata of the message.
+        calls: Pieces of tool calls.
     """
-    message = _message.copy(
-        {
-            "content": content,
-            "additional_kwargs": kwargs,
-            "response_metadata": metadata,
-            "tool_calls": [],
-            "invalid_tool_calls": [],
-            "tool_call_chunks": [],
-        }
-    )
+    valid: list[ToolCall] = []
+    invalid: list[InvalidToolCall] = []
+    for call in calls or ():
+        _read(call, valid, invalid)
+    values = {
+        "content": content,
+        "additional_kwargs": kwargs,
+        "response_metadata": metadata,
+        "tool_calls": valid,
+        "invalid_tool_calls": invalid,
+        "tool_call_chunks": [] if calls is None else calls,
+    }
+    message = (_message if calls is None else _call_message).copy(values)
     return _generation.copy({"message": message, "text": _Text(text)})
+
+
+def _read(call: ToolCallChunk, valid: list[ToolCall], invalid: list[InvalidToolCall]) -> None:
+    """Note what langchain-core takes a piece for, as if it was a whole call: only what begins with a brace is one.
+
+    Its search for something to complete costs most of a chunk, so it is left out where it can find nothing.
+    """
+    text = call["args"]
+    arguments: Any = None if text else {}
+    if text and text.lstrip().startswith("{"):
+        with contextlib.suppress(Exception):
+            arguments = parse_partial_json(text)
+    if isinstance(arguments, dict):
+        valid.append(tool_call(name=call["name"] or "", args=arguments, id=call["id"]))
+    else:
+        invalid.append(invalid_tool_call(name=call["name"], args=text, id=call["id"], error=None))
 
 
 def parts_of(chunk: ChatGenerationChunk) -> list[Any]:
@@ -96,22 +134,34 @@ def parts_of(chunk: ChatGenerationChunk) -> list[Any]:
 
 
 def _copies_are_equal() -> bool:
-    """Whether a copy has all parts of a normal chunk, and shares nothing that can change with the template."""
-    given = ("x", {"k": "v"}, {"m": "n"})
+    """Whether copies have all parts of normal chunks, and share nothing that can change with the templates."""
+    pieces = [None, *([tool_call_chunk(0, "i", "n", text)] for text in ("", "x", '{"a": "b'))]
     try:
-        normal = normal_chunk(*given)
-        copied = copied_chunk(given[0], "x", *given[1:])
-        mutable = [value for value in copied.message.__dict__.values() if isinstance(value, (list, dict, set))]
-        shared = [value for value in mutable for other in _TEMPLATE.message.__dict__.values() if value is other]
-        return parts_of(normal) == parts_of(copied) and not shared
+        for calls in pieces:
+            normal = normal_chunk("x", {"k": "v"}, {"m": "n"}, calls)
+            copied = copied_chunk("x", "x", {"k": "v"}, {"m": "n"}, calls)
+            template = _message if calls is None else _call_message
+            mutable = [value for value in copied.message.__dict__.values() if isinstance(value, (list, dict, set))]
+            shared = [value for value in mutable for kept in template._values.values() if value is kept]
+            if shared or parts_of(normal) != parts_of(copied):
+                return False
     except Exception:  # noqa: BLE001 - whatever is different in another version, normal chunks are right
         return False
+    return True
 
 
 COPIES = _copies_are_equal()
 """Whether chunks are made as copies."""
 
 
-def light_chunk(content: Any, text: str, kwargs: dict[str, Any], metadata: dict[str, Any]) -> ChatGenerationChunk:
-    """Return a chunk of text or reasoning; arguments as for `copied_chunk`."""
-    return copied_chunk(content, text, kwargs, metadata) if COPIES else normal_chunk(content, kwargs, metadata)
+def light_chunk(
+    content: Any,
+    text: str,
+    kwargs: dict[str, Any],
+    metadata: dict[str, Any],
+    calls: list[ToolCallChunk] | None = None,
+) -> ChatGenerationChunk:
+    """Return a chunk of text, reasoning or tool calls; arguments as for `copied_chunk`."""
+    if COPIES:
+        return copied_chunk(content, text, kwargs, metadata, calls)
+    return normal_chunk(content, kwargs, metadata, calls)

@@ -15,7 +15,7 @@ from cerebras_ext.reasoning import ThinkSplitter, split_think
 from cerebras_ext.toolcalls import InvalidArgumentsError, parse_arguments, whole_tool_calls
 from cerebras_ext.types import ChatChoice, Usage
 from langchain_cerebras_ext.base import PROVIDER
-from langchain_cerebras_ext.chunks import light_chunk
+from langchain_cerebras_ext.chunks import light_chunk, tool_call_chunk
 from langchain_cerebras_ext.partial_json import breaking_suffix
 
 REASONING_KEY = "reasoning_content"
@@ -166,17 +166,12 @@ def whole_chunk(response: ChatResponse, style: Style) -> ChatGenerationChunk:
         tool_call_chunk(slot.index, slot.id, slot.name, _whole_arguments(slot.arguments))
         for slot in whole_tool_calls(calls)
     ]
-    return full_chunk(reasoning, text, pieces, response, style)
+    return last_chunk(reasoning, text, pieces, response, style)
 
 
 def _whole_arguments(arguments: str) -> str:
     blank = not arguments.strip() or arguments.strip() == "null"
     return "" if blank else arguments + breaking_suffix(arguments)
-
-
-def tool_call_chunk(index: int, id_: str | None, name: str | None, args: str) -> ToolCallChunk:
-    """Return a piece of a tool call."""
-    return ToolCallChunk(type="tool_call_chunk", index=index, id=id_, name=name, args=args)
 
 
 class ChunkBuilder:
@@ -201,7 +196,7 @@ class ChunkBuilder:
             return []
         chunks = self._texts(delta.reasoning, delta.content)
         if delta.tool_calls:
-            chunks.append(self._chunk([self._piece(call) for call in delta.tool_calls]))
+            chunks.append(self._calls([self._piece(call) for call in delta.tool_calls]))
         return chunks
 
     def feed_all(self, deltas: Iterable[ChatDelta]) -> list[ChatGenerationChunk]:
@@ -221,8 +216,8 @@ class ChunkBuilder:
             if (suffix := breaking_suffix("".join(pieces)))
         ]
         if broken:
-            chunks.append(self._chunk(broken))
-        chunks.append(self._chunk([], response))
+            chunks.append(self._calls(broken))
+        chunks.append(last_chunk("", "", [], response, self._style))
         return chunks
 
     def _texts(self, reasoning: str, text: str) -> list[ChatGenerationChunk]:
@@ -252,28 +247,26 @@ class ChunkBuilder:
             before.append(arguments)
         return tool_call_chunk(call.index, call.id, call.name, arguments)
 
-    def _chunk(self, calls: list[ToolCallChunk], whole: ChatResponse | None = None) -> ChatGenerationChunk:
-        """Return a chunk of tool calls, or the last one."""
-        return full_chunk("", "", calls, whole, self._style)
+    def _calls(self, calls: list[ToolCallChunk]) -> ChatGenerationChunk:
+        """Return a chunk of pieces of tool calls."""
+        content: Any = _blocks("", "", calls) if self._style.blocks else ""
+        return light_chunk(content, "", {}, self._metadata.copy(), calls)
 
 
-def full_chunk(
-    reasoning: str, text: str, calls: list[ToolCallChunk], whole: ChatResponse | None, style: Style
+def last_chunk(
+    reasoning: str, text: str, calls: list[ToolCallChunk], whole: ChatResponse, style: Style
 ) -> ChatGenerationChunk:
-    """Return a chunk of any content, the last one with everything else if the whole answer is given."""
-    metadata = common_metadata(style)
-    info = usage = None
-    if whole is not None:
-        metadata.update(response_metadata(whole, headers=style.headers))
-        usage = usage_metadata(whole.usage)
-        info = generation_info(whole.choices[0]) if whole.choices else None
+    """Return the last chunk, with what the whole answer says about itself."""
+    info = generation_info(whole.choices[0]) if whole.choices else {}
+    metadata = {**common_metadata(style), **response_metadata(whole, headers=style.headers), **info}
+    content: Any = _blocks(reasoning, text, calls) if style.blocks else text
     message = AIMessageChunk(
-        content=_blocks(reasoning, text, calls) if style.blocks else text,
+        content=content,
         additional_kwargs={REASONING_KEY: reasoning} if reasoning else {},
         tool_call_chunks=calls,
-        response_metadata={**metadata, **(info or {})},
-        usage_metadata=usage,
-        chunk_position="last" if whole is not None else None,
+        response_metadata=metadata,
+        usage_metadata=usage_metadata(whole.usage),
+        chunk_position="last",
     )
     return ChatGenerationChunk(message=message, generation_info=info)
 

@@ -30,6 +30,4 @@ def llamaindex() -> Library:
             keywords["is_chat_model"] = False
         return LlamaIndexModel(Cerebras(model=MODEL, api_key=KEY, api_base=setup.url + "/v1/", **keywords), setup)
 
-    return Library(
-        f"llama-index-llms-cerebras {version('llama-index-llms-cerebras')}", "llamaindex", "incumbent", make
-    )
+    return Library(f"llama-index-llms-cerebras {version('llama-index-llms-cerebras')}", "llamaindex", "incumbent", make)

@@ -26,5 +26,7 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "memory": startup.memory,
 }
 
-IN_QUICK = frozenset(("import", "construction", "call", "concurrent calls", "streaming", "tools", "history", "token ids"))
+IN_QUICK = frozenset(
+    ("import", "construction", "call", "concurrent calls", "streaming", "tools", "history", "token ids")
+)
 """What shows a step backwards soon: these, with fewer rounds and without most of the other implementations."""

@@ -78,5 +78,3 @@ def _times(work: Any, count: int = 20) -> int:
     for _ in range(count):
         work()
     return count
-
-

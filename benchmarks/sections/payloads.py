@@ -62,9 +62,7 @@ def encodings(bench: Bench) -> None:
     scenario = Scenario(tokens=20)
     candidates = []
     for payload in payloads():
-        subjects = bench.subjects(
-            "plain", scenario, ("httpx", "sdk"), messages=messages, options={"payload": payload}
-        )
+        subjects = bench.subjects("plain", scenario, ("httpx", "sdk"), messages=messages, options={"payload": payload})
         candidates += sync_and_async({f"core, {payload}": pair for pair in subjects.values()}, "call", 5)
     candidates += sync_and_async(bench.subjects("plain", scenario, ("core",), messages=messages), "call", 5)
     for framework in FRAMEWORKS:
@@ -113,9 +111,5 @@ def link(bench: Bench) -> None:
             subjects = bench.subjects(
                 "plain", scenario, ("httpx", "sdk"), messages=messages, options={"payload": payload}
             )
-            candidates += [
-                Candidate(f"{size // 1000} KB, {payload}", pair[1].call) for pair in subjects.values()
-            ]
+            candidates += [Candidate(f"{size // 1000} KB, {payload}", pair[1].call) for pair in subjects.values()]
         samples += bench.compare(f"100 Mbit/s uplink, {size:,} bytes", "µs a call", candidates, 31).values()
-
-

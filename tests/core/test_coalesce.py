@@ -34,7 +34,10 @@ def test_text_is_joined() -> None:
 
 
 def test_reasoning_is_joined_but_not_with_text() -> None:
-    assert coalesce([chat(reasoning="a"), chat(reasoning="b"), chat("c"), chat("d")]) == [chat(reasoning="ab"), chat("cd")]
+    assert coalesce([chat(reasoning="a"), chat(reasoning="b"), chat("c"), chat("d")]) == [
+        chat(reasoning="ab"),
+        chat("cd"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,8 @@ def test_nothing_is_joined_across(between: ChatDelta) -> None:
 
 
 @pytest.mark.parametrize(
-    "between", [text("x", tokens=[1]), text("x", finish_reason="stop"), text("x", logprobs={"tokens": ["x"]}), text("x", index=1)]
+    "between",
+    [text("x", tokens=[1]), text("x", finish_reason="stop"), text("x", logprobs={"tokens": ["x"]}), text("x", index=1)],
 )
 def test_nothing_is_joined_across_in_completions(between: CompletionDelta) -> None:
     deltas = [text("a"), between, text("b")]
@@ -115,7 +119,9 @@ def test_text_before_an_error_event_is_handed_out_first(server: Server, options:
 
     failure = event({"error": {"message": "broken", "code": "x"}, "status_code": 500})
     server.script = [Answer((chat_event(content="a") + chat_event(content="b") + failure,), framing="chunked")]
-    stream = Client(coalesce=True, max_retries=0, **options).stream_chat(model="m", messages=[{"role": "user", "content": "q"}])
+    stream = Client(coalesce=True, max_retries=0, **options).stream_chat(
+        model="m", messages=[{"role": "user", "content": "q"}]
+    )
     got = []
     with pytest.raises(errors.APIStatusError):
         for delta in stream:

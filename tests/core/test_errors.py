@@ -363,6 +363,20 @@ def test_no_cause_of_an_error_holds_the_key(server: Server, options: dict[str, A
         error = error.__cause__ or error.__context__
 
 
+@pytest.mark.parametrize("kind", [httpx.ConnectError, httpx.ReadTimeout])
+def test_no_cause_from_a_client_of_the_users_holds_the_key(kind: type[httpx.TransportError]) -> None:
+    def fail(request: httpx.Request) -> httpx.Response:
+        raise kind("failed", request=request)
+
+    with httpx.Client(transport=httpx.MockTransport(fail)) as http, pytest.raises(errors.CerebrasError) as caught:
+        Client(api_key=KEY, max_retries=0, http_client=http).chat(model="m", messages=MESSAGES)
+    cause = caught.value.__cause__
+    assert isinstance(cause, kind)
+    assert (cause.request.method, str(cause.request.url)) == ("POST", "https://api.cerebras.ai/v1/chat/completions")
+    assert KEY not in str(cause.request.headers)
+    assert cause.request.content == b""
+
+
 def test_reading_bodies_is_pure() -> None:
     body = {"error": {"message": "m"}, "a": 1}
     before = copy.deepcopy(body)

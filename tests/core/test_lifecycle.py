@@ -47,16 +47,15 @@ def test_a_thousand_loops_leave_no_descriptor_and_no_warning(server: Server, opt
     way, streamed = (next(w for w in ASYNC if w.endpoint == "chat" and w.stream is s) for s in (False, True))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        counts = []
+        before = 0
         for number in range(1000):
             chosen = streamed if number % 2 else way
             server.script = [chosen.answer()]
             asyncio.run(chosen.ask_async(client, chosen.fields))
             if number % 100 == 99:
                 gc.collect()
-                wait_for(lambda: server.open_connections == 0)
-                counts.append(descriptors())
-    assert len(set(counts)) == 1
+                before = before or descriptors()
+                wait_for(lambda limit=before: server.open_connections == 0 and descriptors() <= limit)  # type: ignore[misc]
     assert [str(warning.message) for warning in caught] == []
     assert len(server.requests) == 1000
 
@@ -347,9 +346,9 @@ def test_making_a_client_opens_nothing_and_costs_microseconds(make: AnyClient) -
         rounds.append((time.perf_counter() - started) / 200)
         del made
     assert min(rounds) < 0.002
-    assert threading.active_count() == threads
+    assert threading.active_count() <= threads
     assert len(registry._sync) == pools
-    assert not before or descriptors() == before
+    assert not before or descriptors() <= before
 
 
 def test_no_tls_context_is_made_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,10 @@ from cerebras_ext import AsyncClient, Client, connections
 from cerebras_ext.connections import HTTP2_STREAMS, IDLE_SECONDS, _Shards
 from tests.support import KEY, MESSAGES, WAYS, Server
 
-TRANSPORTS = ["httpx", pytest.param("aiohttp", marks=pytest.mark.skipif(not find_spec("httpx_aiohttp"), reason="extra"))]
+TRANSPORTS = [
+    "httpx",
+    pytest.param("aiohttp", marks=pytest.mark.skipif(not find_spec("httpx_aiohttp"), reason="extra")),
+]
 ANSWER = json.dumps({"choices": [{"index": 0, "message": {"content": "ok"}, "finish_reason": "stop"}]}).encode()
 
 

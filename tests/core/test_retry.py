@@ -16,6 +16,7 @@ from cerebras_ext.classify import parse_retry_after
 from cerebras_ext.retry import RetryPolicy, RetryState
 from tests.support import DONE, STREAMS, WAYS, WHOLE, Answer, Cut, Server, Way, chat_event, event, wait_for
 
+SYNC_WAYS = [way for way in WAYS if not way.is_async]
 BUSY = {"error": {"message": "busy"}, "status_code": 503}
 
 
@@ -77,6 +78,19 @@ def test_a_connection_that_is_cut_before_any_output_is_repeated(
     outcome = way.ask(options)
     assert outcome.response.text == "ok"
     assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("way", SYNC_WAYS, ids=str)
+def test_a_connection_that_the_server_gave_up_is_not_used_again(
+    server: Server, options: dict[str, Any], way: Way
+) -> None:
+    good = way.answer()
+    server.script = [Answer((*good.pieces, Cut()), framing="length"), good]
+    client = Client(**options, max_retries=0)
+    assert way.ask_sync(client, way.fields).response.text == "ok"
+    wait_for(lambda: server.open_connections == 0)
+    assert way.ask_sync(client, way.fields).response.text == "ok"
+    assert server.connections == 2
 
 
 # ---- streams: before and after the first delta ----

@@ -29,9 +29,11 @@ def test_query_answers_from_the_documents_it_is_given(capsys: pytest.CaptureFixt
     with service():
         own, swapped = llamaindex_rag.main()
 
-    assert "2" in own
-    assert "five times" in swapped
-    assert "courier.md" in capsys.readouterr().out
+    assert "until you configure it" in own
+    assert "when it snows" in swapped
+    output = capsys.readouterr().out
+    assert "configuration.md" in output
+    assert "forest.md" in output
 
 
 def test_both_frameworks_reach_the_completions_endpoint() -> None:
@@ -39,7 +41,7 @@ def test_both_frameworks_reach_the_completions_endpoint() -> None:
         from_langchain, from_llamaindex = completions.main()
 
     assert from_langchain == from_llamaindex
-    assert from_langchain.strip()
+    assert "three minutes" in from_langchain
 
 
 def test_demo_says_that_it_runs_on_the_emulator(

@@ -13,13 +13,14 @@ from langchain_core.messages.utils import message_chunk_to_message
 from langchain_core.outputs import ChatGenerationChunk
 
 from cerebras_ext.assembly import ChatDelta
+from cerebras_ext.toolcalls import ToolCallDelta
 from langchain_cerebras_ext import chunks, from_wire
 from langchain_cerebras_ext.from_wire import ChunkBuilder, Style
 from tests.langchain.service import Service, delta, end
 
 PROVIDER = {"model_provider": "cerebras"}
 V1 = {**PROVIDER, "output_version": "v1"}
-CASES: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
+CASES: dict[str, tuple[Any, ...]] = {
     "text": ("hé\u2028", "hé\u2028", {}, PROVIDER),
     "reasoning": ("", "", {"reasoning_content": "r"}, PROVIDER),
     "text block": ([{"type": "text", "text": "x", "index": "lc_text"}], "x", {}, V1),
@@ -27,14 +28,26 @@ CASES: dict[str, tuple[Any, str, dict[str, Any], dict[str, Any]]] = {
         [{"type": "reasoning", "reasoning": "r", "index": "lc_reasoning"}], "", {"reasoning_content": "r"}, V1
     ),
 }  # fmt: skip
+ARGUMENTS = (
+    "", "word ", "x", "{", '{"a', '{"a": ', '{"a": "b', '{"a": 1}', ' {"a": [1, {', "}", "]", '": 1}', "[1", "12", "null",
+    "{]", '"', "\\", "\n", '{"a": "\n', "\u00a0{", "{}", "{} x", "tr", "NaN", '{"a": 1}}', "\ud83e",
+)  # fmt: skip
+for number, text in enumerate(ARGUMENTS):
+    CASES[f"tool call {number}"] = ("", "", {}, PROVIDER, [chunks.tool_call_chunk(0, None, None, text)])
+    CASES[f"start of a tool call {number}"] = ("", "", {}, PROVIDER, [chunks.tool_call_chunk(1, "c", "f", text)])
+CASES["two tool calls"] = ("", "", {}, PROVIDER, [chunks.tool_call_chunk(n, str(n), "f", "{") for n in (0, 1)])
+CASES["block of a tool call"] = (
+    [{"type": "tool_call_chunk", "id": "c", "name": "f", "args": "{", "index": "lc_tc_0"}], "", {}, V1,
+    [chunks.tool_call_chunk(0, "c", "f", "{")],
+)  # fmt: skip
 both = pytest.mark.parametrize("case", CASES)
 
 
 def pair(case: str) -> tuple[ChatGenerationChunk, ChatGenerationChunk]:
-    content, text, kwargs, metadata = copy.deepcopy(CASES[case])
-    copied = chunks.copied_chunk(content, text, kwargs, metadata)
-    content, text, kwargs, metadata = copy.deepcopy(CASES[case])
-    return chunks.normal_chunk(content, kwargs, metadata), copied
+    content, text, kwargs, metadata, *calls = copy.deepcopy(CASES[case])
+    copied = chunks.copied_chunk(content, text, kwargs, metadata, *calls)
+    content, text, kwargs, metadata, *calls = copy.deepcopy(CASES[case])
+    return chunks.normal_chunk(content, kwargs, metadata, *calls), copied
 
 
 def test_copies_are_in_use() -> None:
@@ -107,7 +120,8 @@ def test_attributes_of_a_copy_can_be_set_and_are_validated_as_ever() -> None:
 def test_builder_makes_the_same_chunks_either_way(blocks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def made() -> list[Any]:
         builder = ChunkBuilder(Style(blocks=blocks))
-        first = builder.feed(ChatDelta(0, "a", "r", [], None, None, None, {}))
+        calls = [ToolCallDelta(0, "c", "f", "{")]
+        first = builder.feed(ChatDelta(0, "a", "r", calls, None, None, None, {}))
         return [
             chunks.parts_of(chunk) for chunk in (*first, *builder.feed(ChatDelta(0, "b", "", [], None, None, None, {})))
         ]
@@ -115,7 +129,7 @@ def test_builder_makes_the_same_chunks_either_way(blocks: bool, monkeypatch: pyt
     copied = made()
     monkeypatch.setattr(chunks, "COPIES", False)
     assert made() == copied
-    assert len(copied) == 3
+    assert len(copied) == 4
 
 
 def test_normal_chunks_are_made_where_copies_would_differ(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from llama_index.core.base.llms.types import ChatMessage, ChatResponse
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ThinkingBlock
 
 from llamaindex_cerebras_ext import Cerebras
 
@@ -117,6 +117,9 @@ def scripted(*answers: Answer, **fields: Any) -> tuple[Cerebras, Wire]:
     )
     return llm, wire
 
+
+ESTIMATES_BLOCKS = hasattr(ThinkingBlock, "estimate_tokens")
+"""Whether core is one that estimates tokens by block; the oldest that we support do not."""
 
 PATHS = ("chat", "achat", "stream_chat", "astream_chat")
 STREAMS = ("stream_chat", "astream_chat")

@@ -13,7 +13,7 @@ from llama_index.core.tools import FunctionTool
 from pydantic import BaseModel
 
 from cerebras_ext.toolcalls import InvalidArgumentsError
-from tests.llamaindex.scripted import Json, call, scripted, streamed, whole
+from tests.llamaindex.scripted import ESTIMATES_BLOCKS, Json, call, scripted, streamed, whole
 
 
 def weather(city: str) -> str:
@@ -76,6 +76,8 @@ streaming = pytest.mark.parametrize("streaming", [True, False], ids=["streaming"
 
 @streaming
 async def test_function_agent_calls_tools_and_answers(streaming: bool) -> None:
+    if not (streaming or ESTIMATES_BLOCKS):
+        pytest.skip("agents of older cores that do not stream ask for one call only")
     llm, wire = scripted(
         turn(thinking="look it up", calls=(("a", "weather", {"city": "Bern"}), ("b", "clock", {}))),
         turn("Sunny at noon."),
@@ -234,6 +236,7 @@ def test_workflow_picks_the_function_agent_for_us() -> None:
     assert isinstance(next(iter(workflow.agents.values())), FunctionAgent)
 
 
+@pytest.mark.skipif(not ESTIMATES_BLOCKS, reason="the ReActAgent of older cores takes no message with thinking")
 @streaming
 async def test_react_agent_reasons_in_text(streaming: bool) -> None:
     llm, wire = scripted(
@@ -249,6 +252,7 @@ async def test_react_agent_reasons_in_text(streaming: bool) -> None:
         assert all(isinstance(event.response, str) for event in events)
 
 
+@pytest.mark.skipif(not ESTIMATES_BLOCKS, reason="the ReActAgent of older cores takes no message with thinking")
 @streaming
 async def test_react_agent_survives_an_answer_without_text(streaming: bool) -> None:
     llm, wire = scripted(turn(thinking="only thoughts"), turn("Thought: I can answer.\nAnswer: 4"))

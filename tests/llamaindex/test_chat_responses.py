@@ -105,6 +105,16 @@ async def test_stream_is_cumulative_with_new_text_as_delta(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", STREAMS)
+async def test_deltas_of_one_read_are_joined_when_asked_for(path: str) -> None:
+    llm, _ = scripted(streamed(*DELTAS, finish_reason="tool_calls"))
+    joined, _ = scripted(streamed(*DELTAS, finish_reason="tool_calls"), coalesce=True)
+    single, fewer = await responses(llm, path, ask()), await responses(joined, path, ask())
+    assert [item.delta for item in fewer] == ["", "Hello", "", "", "", ""]
+    assert fewer[0].additional_kwargs["thinking_delta"] == "think"
+    assert fewer[-1] == single[-1]
+
+
+@pytest.mark.parametrize("path", STREAMS)
 async def test_chunks_are_snapshots(path: str) -> None:
     llm, _ = scripted(streamed(*DELTAS, finish_reason="tool_calls"))
     seen, kept = [], []

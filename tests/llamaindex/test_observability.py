@@ -16,7 +16,18 @@ from llama_index.core.llms import ChatMessage
 from llama_index.core.memory import Memory
 from llama_index.core.utilities.token_counting import TokenCounter
 
-from tests.llamaindex.scripted import COMPLETE_PATHS, PATHS, USAGE, ask, both, call, chunk, last, scripted
+from tests.llamaindex.scripted import (
+    COMPLETE_PATHS,
+    ESTIMATES_BLOCKS,
+    PATHS,
+    USAGE,
+    ask,
+    both,
+    call,
+    chunk,
+    last,
+    scripted,
+)
 
 ARGUMENTS = '{"city": "Bern"}'
 CALLS = [{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": ARGUMENTS}}]
@@ -74,6 +85,7 @@ async def test_debug_handler_sees_one_pair_of_events(path: str) -> None:
     assert len(debug.get_llm_inputs_outputs()) == 1
 
 
+@pytest.mark.skipif(not ESTIMATES_BLOCKS, reason="this core does not estimate tokens by block")
 @pytest.mark.parametrize("path", PATHS)
 async def test_tokens_of_a_message_are_estimated_from_its_blocks_once(path: str) -> None:
     llm, _ = scripted(ANSWER)

@@ -17,6 +17,7 @@ _EXPRESSION = re.compile(r"\(*-?\d[\d\s.()]*(?:(?:\*\*|[-+*/^%\u00d7\u00f7])[\s(
 _CAPITAL = r"[A-Z\u00c0-\u00dd][\w'\u2019&-]*"
 _NAME = re.compile(rf"\b{_CAPITAL}(?:(?: (?:of|de|la|the|van|von|da))? {_CAPITAL})*(?:, [A-Z]{{2}}\b)?")
 _AFTER = re.compile(r"\b(?:in|at|for|to|from|of|about|on|named|called|near)\s+([\w'\u2019-]+(?: [\w'\u2019-]+){0,2})")
+_COUNTED = re.compile(r"\bhow (?:many|much)\s+([\w'\u2019-]+)", re.IGNORECASE)
 _SHAPES = {
     "date": re.compile(r"\b\d{4}-\d{2}-\d{2}\b"),
     "date-time": re.compile(r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:\d{2})?"),
@@ -86,6 +87,11 @@ class Findings:
                 self.names = [name for name in self.names if name != value]
                 return value
         return None
+
+    def counted(self) -> str | None:
+        """Return what a question asks the number of: the word behind "how many"."""
+        found = _COUNTED.search(self.text)
+        return found.group(1) if found else None
 
     def after_preposition(self) -> str | None:
         """Return the words behind the last preposition, where a question names its object in lower case."""

@@ -287,7 +287,7 @@ class ValueMaker:
             return self._findings.take_text() if self._findings.quoted else stripped_question(self._text)
         found = self._findings.take_text()
         if found is None and not self._complete:
-            found = self._findings.after_preposition()
+            found = self._findings.counted() or self._findings.after_preposition()
         return found
 
 

@@ -14,9 +14,11 @@ HERE = Path(__file__).parent
 
 def is_async(item: pytest.Item) -> bool:
     """Whether a test can reach the async client: by its way of asking, or because it has no such parameter."""
-    ways = [value for value in getattr(item, "callspec", None).params.values() if hasattr(value, "is_async")] if (
-        hasattr(item, "callspec")
-    ) else []
+    ways = (
+        [value for value in getattr(item, "callspec", None).params.values() if hasattr(value, "is_async")]
+        if (hasattr(item, "callspec"))
+        else []
+    )
     return all(way.is_async for way in ways)
 
 
