@@ -18,23 +18,20 @@ Work = Callable[[], int]
 """Does the work once and returns how many units (tokens, calls, ...) that was."""
 
 T = TypeVar("T")
-_runner: asyncio.Runner | None = None
+_runners: list[asyncio.Runner] = []
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in the one event loop of the harness, so that connections live on between measurements."""
-    global _runner
-    if _runner is None:
-        _runner = asyncio.Runner()
-    return _runner.run(work)
+    if not _runners:
+        _runners.append(asyncio.Runner())
+    return _runners[0].run(work)
 
 
 def close_loop() -> None:
     """Close the event loop of the harness."""
-    global _runner
-    if _runner is not None:
-        _runner.close()
-        _runner = None
+    while _runners:
+        _runners.pop().close()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Makes the tables of docs/performance.md and its plots from recorded results: `python benchmarks/report.py [FILE]`.
+"""Makes the tables of docs/performance.md and its plots from recorded results: `python -m benchmarks.report [FILE]`.
 
 The plots need matplotlib (extra `bench`).
 """
@@ -62,7 +62,8 @@ def measurement_tables(results: Results) -> list[str]:
         if "rows" in table:
             lines += ["| | CPU | spread | time |", "|---|---:|---:|---:|"]
             lines += [
-                f"| {row['name']} | {number(row['median'])} | {row['spread'] * 100:.0f} % | {number(row['wall_median'])} |"
+                f"| {row['name']} | {number(row['median'])} | {row['spread'] * 100:.0f} % "
+                f"| {number(row['wall_median'])} |"
                 for row in table["rows"]
             ]
             continue
@@ -104,7 +105,7 @@ def put_into(page: str, part: str) -> str:
 
 
 def _figure(width: float, height: float, columns: int = 1) -> Any:
-    import matplotlib as mpl
+    import matplotlib as mpl  # type: ignore[import-not-found,unused-ignore]
 
     mpl.use("svg")
     mpl.rcParams.update({"svg.hashsalt": "cerebras-ext", "font.size": 9, "axes.spines.top": False})
@@ -120,7 +121,7 @@ def _save(figure: Any, name: str) -> None:
 
 
 def _bars(axes: Any, rows: list[tuple[str, str, float]], unit: str, title: str, *, log: bool = False) -> None:
-    rows = rows[::-1]
+    rows.reverse()
     bars = axes.barh([label for _, label, _ in rows], [value for *_, value in rows])
     for bar, (key, _, value) in zip(bars, rows, strict=True):
         bar.set_color(_COLOURS.get(key, "#8d99ae"))

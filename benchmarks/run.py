@@ -1,4 +1,4 @@
-"""The benchmarks: `python benchmarks/run.py [--quick] [--only SECTION ...] [--save FILE]`.
+"""The benchmarks: `python -m benchmarks.run [--quick] [--only SECTION ...] [--save FILE]`.
 
 Ends with status 1 when a target is missed, and says which.
 """
@@ -16,10 +16,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
-if str(ROOT) not in sys.path:  # started as a script
-    sys.path.insert(0, str(ROOT))
-
 from benchmarks import measure
 from benchmarks.bench import Bench
 from benchmarks.candidates import missing
@@ -27,6 +23,7 @@ from benchmarks.sections import IN_QUICK, SECTIONS
 from benchmarks.server import Server, pin
 from benchmarks.targets import Verdict, judge, missed
 
+ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 _PACKAGES = (
     "cerebras-ext", "langchain-core", "langchain", "llama-index-core", "httpx", "httpcore", "h11", "httpx-aiohttp",
@@ -82,11 +79,7 @@ def save(path: Path, bench: Bench, verdicts: Sequence[Verdict]) -> None:
         "missing": missing,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1, default=_round) + "\n", encoding="utf-8")
-
-
-def _round(value: Any) -> Any:
-    raise TypeError(f"not JSON: {value!r}")
+    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

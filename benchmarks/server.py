@@ -1,8 +1,8 @@
 """The loopback server: one process on a core of its own that does nothing but send bytes made before.
 
 It tells streams from plain answers by the bytes `"stream":true` in the body; a compressed body gets a plain answer.
-It ends when its standard input does. Blast streams are written at once. Paced ones are written token by token at their due time; when
-the server is late (or the client's buffer full) what is due leaves together, as it would in a network.
+Blast streams are written at once. Paced ones are written token by token when they are due; when the server is late (or
+the client's buffer full) what is due leaves together, as it would in a network. It ends when its standard input does.
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
-
-if __package__ in (None, ""):  # pragma: no cover - started as a script by `Server`
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.scenarios import CHAT_PATH, TEXT_PATH, Body, Scenario, answer_body, read_path, settle, stream_body
 
@@ -173,7 +170,11 @@ class Server:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve())], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
+            [sys.executable, "-m", "benchmarks.server"],
+            cwd=Path(__file__).resolve().parents[1],
+            stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE,
+            text=True,
         )
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())

@@ -63,8 +63,8 @@ class Verdict:
         sign = ">=" if self.target.at_least else "<="
         best = "" if self.figure.best is None else f"{self.figure.best:8.3f}"
         return (
-            f"{self.status:9}  {self.target.title:74} {self.figure.value:8.3f} ±{self.figure.spread * 100:3.0f} % {best:8} "
-            f"(must {sign} {self.target.must:g}, excellent {sign} {self.target.excellent:g})"
+            f"{self.status:9}  {self.target.title:74} {self.figure.value:8.3f} ±{self.figure.spread * 100:3.0f} % "
+            f"{best:8} (must {sign} {self.target.must:g}, excellent {sign} {self.target.excellent:g})"
         )
 
 

@@ -173,8 +173,6 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
         reason = single_reason(fields)
         if reason is not None:
             raise RequestValidationError(f"{reason}, so it cannot be streamed: use invoke, batch or generate")
-        # The endpoint leaves usage out of a stream unless it is asked for.
-        fields.setdefault("stream_options", {"include_usage": True})
         ((_, sent),) = batches([prompt], 1, token_ids=bool(options.get(TOKEN_IDS_OPTION)))
         return {**fields, "prompt": sent}
 

@@ -1,7 +1,7 @@
 """Estimates of token counts, without a tokenizer and without a network.
 
 The service publishes no tokenizer interface, and each of its models has another vocabulary. Text is cut the way byte
-pair encodings cut it and each piece is counted by its length, which is within about a quarter of the real number for
+pair encodings cut it and each piece is counted by its length, which is within about a third of the real number for
 prose and code in European languages, and counts too much rather than too little elsewhere.
 """
 

@@ -151,7 +151,9 @@ class CerebrasBase(LLM):
         if options:
             self.request_type.check_fields(options)
         if self.model_fields_set & {"api_base", *_CONNECTION}:
-            resolve_settings(**self._connection_settings())
+            settings = self._connection_settings()
+            # Any proxy will do for the check: without one the environment is searched, which costs the most.
+            resolve_settings(**{**settings, "proxy": settings["proxy"] or "http://localhost"})
         return self
 
     @classmethod
@@ -255,7 +257,7 @@ class CerebrasBase(LLM):
     def to_payload(self) -> dict[str, Any]:
         """Return what events and callbacks tell about this LLM; never a secret."""
         payload = {"class_name": self.class_name(), **self.metadata.model_dump(), "model": self.model}
-        temperature = merge_levels(self._constructor_level(), self.additional_kwargs).get("temperature")
+        temperature = self.additional_kwargs.get("temperature", self.__dict__.get("temperature"))
         if temperature is not None:
             payload["temperature"] = temperature
         return payload

@@ -75,7 +75,8 @@ def _arguments_text(arguments: Any, twin: Call | None) -> str:
     if twin is not None and arguments.__class__ is dict and twin[2].__class__ is str:
         try:
             if parse_arguments(twin[2]) == arguments:
-                return twin[2] if arguments else "{}"
+                # Line breaks inside of strings are read, but cannot be sent.
+                return twin[2] if arguments and twin[2].isprintable() else replayed_arguments(twin[2])
         except InvalidArgumentsError:
             pass
     return replayed_arguments(arguments)
@@ -92,6 +93,8 @@ def _entries(additional_kwargs: Mapping[str, Any], where: str) -> list[Call]:
 def _entry(entry: Any, where: str) -> Call:
     """Read a tool call as OpenAI, Anthropic or Ollama put it into `additional_kwargs`."""
     function = _get(entry, "function") or entry
+    if function.__class__ is dict and "arguments" in function and isinstance(function.get("name"), str):
+        return _get(entry, "id") or None, function["name"], function["arguments"]
     name = _get(function, "name")
     if name is None:
         name = _get(function, "tool_name")

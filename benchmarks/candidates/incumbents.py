@@ -11,7 +11,7 @@ from benchmarks.candidates.models import LangChainModel, LlamaIndexModel
 
 def langchain() -> Library:
     """`langchain-cerebras`."""
-    from langchain_cerebras import ChatCerebras
+    from langchain_cerebras import ChatCerebras  # type: ignore[import-not-found,unused-ignore]
 
     def make(setup: Setup) -> LangChainModel:
         keywords: dict[str, Any] = {"model": MODEL, "api_key": KEY, "base_url": setup.url + "/v1/"}
@@ -22,7 +22,7 @@ def langchain() -> Library:
 
 def llamaindex() -> Library:
     """`llama-index-llms-cerebras`."""
-    from llama_index.llms.cerebras import Cerebras
+    from llama_index.llms.cerebras import Cerebras  # type: ignore[import-untyped,unused-ignore]
 
     def make(setup: Setup) -> LlamaIndexModel:
         keywords: dict[str, Any] = {"is_function_calling_model": True, "context_window": 131072}

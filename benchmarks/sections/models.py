@@ -122,6 +122,6 @@ def _llamaindex_agents(bench: Bench, scenario: Scenario) -> list[Candidate]:
         return 5
 
     return [
-        Candidate(f"llamaindex {key} async", lambda model=subject.model: run_async(run(model)))  # type: ignore
+        Candidate(f"llamaindex {key} async", lambda model=subject.model: run_async(run(model)))  # type: ignore[attr-defined,misc]
         for key, (_, subject) in bench.subjects("llamaindex", scenario, ("floor",)).items()
     ]

@@ -220,4 +220,4 @@ def replayed_arguments(value: Any) -> str:
         return _encode({"invalid_arguments": text})
     if not arguments:
         return "{}"
-    return _encode(arguments) if _CONTROL.search(text) else text
+    return text if _CONTROL.search(text) is None or _is_whole([text]) else _encode(arguments)

@@ -203,3 +203,10 @@ def test_an_unfinished_answer_is_not_complete() -> None:
     assembler.feed(chunk({"content": "a"}))
     assert not assembler.complete
     assert assembler.response().finish_reason is None
+
+
+@pytest.mark.parametrize("name", ["content", "reasoning"])
+@pytest.mark.parametrize("value", [5, ["a"], {"a": 1}, True], ids=repr)
+def test_text_that_is_none_is_never_handed_out(name: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"{name} is no text but {type(value).__name__}"):
+        ChatAssembler().feed(chunk({name: value}))

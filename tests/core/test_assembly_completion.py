@@ -152,3 +152,11 @@ def test_a_whole_chat_answer_becomes_one_delta_a_choice() -> None:
         (1, "t", "f", "{}"),
     ]
     assert (second.index, second.content, third.content) == (1, "b", "")
+
+
+@pytest.mark.parametrize("value", [5, ["a"], {"a": 1}, True], ids=repr)
+def test_text_that_is_none_is_never_handed_out(value: Any) -> None:
+    with pytest.raises(TypeError, match=f"text is no text but {type(value).__name__}"):
+        CompletionAssembler().feed({"choices": [{"index": 0, "text": value}]})
+    with pytest.raises(TypeError, match="tokens is no list"):
+        CompletionAssembler().feed({"choices": [{"index": 0, "text": "", "tokens": {"a": 1}}]})

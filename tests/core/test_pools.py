@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cerebras_ext import AsyncClient, Client, connections
+from cerebras_ext import AsyncClient, Client
 from cerebras_ext.connections import HTTP2_STREAMS, IDLE_SECONDS, _Shards
 from tests.support import KEY, MESSAGES, WAYS, Server
 
@@ -30,12 +30,12 @@ class Pool:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1000.0]
-    monkeypatch.setattr(connections.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("cerebras_ext.connections.time.monotonic", lambda: now[0])
     return now
 
 
 def shards(size: int = 1) -> Any:
-    made: Any = _Shards(Pool, size)  # type: ignore[type-var]
+    made: Any = _Shards(Pool, size)
     return made
 
 

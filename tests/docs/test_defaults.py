@@ -85,7 +85,7 @@ def stream_of(model: Any, method: str, argument: Any) -> None:
         (ChatCerebras, "stream", {**CHAT_ONLY, "stream": True}),
         (Cerebras, "complete", CHAT_ONLY),
         (Cerebras, "stream_complete", {**CHAT_ONLY, "stream": True}),
-        (CerebrasLLM, "stream", {**PROMPT_ONLY, "stream": True, "stream_options": {"include_usage": True}}),
+        (CerebrasLLM, "stream", {**PROMPT_ONLY, "stream": True}),
         (CerebrasCompletion, "complete", PROMPT_ONLY),
         (CerebrasCompletion, "stream_complete", {**PROMPT_ONLY, "stream": True}),
     ],

@@ -29,8 +29,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     ),
 }  # fmt: skip
 ARGUMENTS = (
-    "", "word ", "x", "{", '{"a', '{"a": ', '{"a": "b', '{"a": 1}', ' {"a": [1, {', "}", "]", '": 1}', "[1", "12", "null",
-    "{]", '"', "\\", "\n", '{"a": "\n', "\u00a0{", "{}", "{} x", "tr", "NaN", '{"a": 1}}', "\ud83e",
+    "", "word ", "x", "{", '{"a', '{"a": ', '{"a": "b', '{"a": 1}', ' {"a": [1, {', "}", "]", '": 1}', "[1", "12",
+    "null", "{]", '"', "\\", "\n", '{"a": "\n', "\u00a0{", "{}", "{} x", "tr", "NaN", '{"a": 1}}', "\ud83e",
 )  # fmt: skip
 for number, text in enumerate(ARGUMENTS):
     CASES[f"tool call {number}"] = ("", "", {}, PROVIDER, [chunks.tool_call_chunk(0, None, None, text)])

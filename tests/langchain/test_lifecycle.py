@@ -166,7 +166,7 @@ def test_every_connection_setting_reaches_both_clients(cls: Cls, monkeypatch: py
     given: list[dict[str, Any]] = []
     for name in ("Client", "AsyncClient"):
         monkeypatch.setattr(connection, name, lambda **options: given.append(options))
-    model = cls(model="m", api_key=KEY, **SETTINGS)
+    model: Any = cls(model="m", api_key=KEY, **SETTINGS)
 
     assert SETTINGS.keys() == set(connection.CONNECTION_FIELDS) <= cls.model_fields.keys()
     assert (model._sync_client, model._async_client) == (None, None)

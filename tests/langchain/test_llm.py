@@ -33,7 +33,7 @@ def service() -> TextService:
 
 
 SENT = {"model": "m", "prompt": "a"}
-STREAMED = {**SENT, "stream": True, "stream_options": {"include_usage": True}}
+STREAMED = {**SENT, "stream": True}
 INFO = {
     "model_provider": "cerebras",
     "finish_reason": "stop",

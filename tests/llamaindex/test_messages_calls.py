@@ -172,3 +172,11 @@ def test_edited_block_wins_over_the_kept_text() -> None:
     block = ToolCallBlock(tool_call_id="t1", tool_name="f", tool_kwargs={"a": 2})
     sent = wire(called(block, additional_kwargs={"tool_calls": [entry]}))[0]["tool_calls"]
     assert sent[0]["function"]["arguments"] == '{"a": 2}'
+
+
+def test_text_with_line_breaks_in_strings_is_sent_as_json() -> None:
+    text = '{"code": "a\nb"}'
+    entry = {"id": "t1", "type": "function", "function": {"name": "f", "arguments": text}}
+    block = ToolCallBlock(tool_call_id="t1", tool_name="f", tool_kwargs={"code": "a\nb"})
+    sent = wire(called(block, additional_kwargs={"tool_calls": [entry]}))[0]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(sent) == {"code": "a\nb"}

@@ -16,7 +16,7 @@ from llamaindex_cerebras_ext import (
     RefusalError,
     StructuredOutputError,
 )
-from tests.llamaindex.predicting import PARIS, PATHS, PROMPT, STREAMS, Loose, Place, objects, pieces, says
+from tests.llamaindex.predicting import PARIS, PATHS, STREAMS, Loose, Place, objects, pieces, says
 from tests.llamaindex.scripted import Json, scripted, streamed, whole
 
 
@@ -122,16 +122,3 @@ async def test_a_cut_stream_is_not_taken_for_the_object(path: str) -> None:
     llm, _ = scripted(answer)
     with pytest.raises(StreamTruncatedError):
         await objects(llm, path)
-
-
-@pytest.mark.parametrize("path", STREAMS)
-async def test_leaving_a_stream_early_closes_it(path: str) -> None:
-    llm, _ = scripted(says(json.dumps(PARIS), size=3))
-    if path.startswith("a"):
-        stream = await llm.astream_structured_predict(Place, PROMPT, place="x")
-        async for _item in stream:
-            break
-        await stream.aclose()
-    else:
-        for _item in llm.stream_structured_predict(Place, PROMPT, place="x"):
-            break

@@ -14,11 +14,8 @@ HERE = Path(__file__).parent
 
 def is_async(item: pytest.Item) -> bool:
     """Whether a test can reach the async client: by its way of asking, or because it has no such parameter."""
-    ways = (
-        [value for value in getattr(item, "callspec", None).params.values() if hasattr(value, "is_async")]
-        if (hasattr(item, "callspec"))
-        else []
-    )
+    call = getattr(item, "callspec", None)
+    ways = [] if call is None else [value for value in call.params.values() if hasattr(value, "is_async")]
     return all(way.is_async for way in ways)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 from typing import Any
@@ -12,6 +13,7 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.tools import FunctionTool
 from pydantic import BaseModel
 
+from cerebras_ext.emulator import Fault
 from tests.llamaindex.conformance.listening import Listener
 from tests.llamaindex.conformance.service import CHAT_PATHS, Service, ask
 
@@ -194,6 +196,25 @@ async def test_structured_prediction_returns_the_object_and_tells_it_once(
     in_progress = kinds.count("LLMStructuredPredictInProgressEvent")
     assert in_progress == (len(found) if "stream" in path else 0)
     assert listener.of("LLMStructuredPredictEndEvent")[0].output == found[-1]
+
+
+@pytest.mark.needs("structured")
+@pytest.mark.parametrize("path", STRUCTURED[2:])
+async def test_leaving_a_structured_stream_early_ends_its_connection(service: Service, path: str) -> None:
+    emulator = service.emulator
+    events = list(service.events(*({"content": piece} for piece in ANSWER)))
+    emulator.script(Fault(stream=events, stall_after_chunks=16))
+    made = getattr(service.make(), path)(City, PromptTemplate("q"))
+    if path.startswith("a"):
+        stream = await made
+        assert await anext(stream)
+        await stream.aclose()
+        del stream
+    else:
+        assert next(made)
+        made.close()
+    # The rest of the answer is held back, so only our side can have ended the connection.
+    await asyncio.to_thread(emulator.wait_until, lambda emulator: emulator.stalled_replies == 0)
 
 
 @pytest.mark.needs("structured")
