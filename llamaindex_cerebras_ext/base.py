@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import Annotated, Any, ClassVar, Self
 
 from llama_index.core.base.llms.types import LLMMetadata
@@ -35,6 +36,7 @@ from cerebras_ext.settings import (
     SettingsOptions,
     Timeout,
     Transport,
+    resolve_key,
     resolve_settings,
 )
 from cerebras_ext.types import ChatRequest, CompletionRequest
@@ -45,6 +47,8 @@ CALL_OPTIONS = frozenset(CallOptions.__annotations__)
 """What a call takes beside request fields; see `cerebras_ext.Client.chat`."""
 
 _CONNECTION = tuple(name for name in SettingsOptions.__annotations__ if name != "base_url")
+# A dump holds no key, so an LLM can be made from one where the key is not there yet; the first call asks for it.
+_KEY_MAY_BE_MISSING: ContextVar[bool] = ContextVar("key_may_be_missing", default=False)
 _SHARED_BY_COPIES = ("callback_manager", "rate_limiter", "http_client", "async_http_client", "api_key", "verify")
 
 
@@ -87,7 +91,7 @@ class _Clients:
 class CerebrasBase(LLM):
     """Base of `Cerebras` and `CerebrasCompletion`.
 
-    Making one opens nothing and reads no key; both happen at the first request.
+    Making one opens nothing. A missing key is told at once, except by `from_dict`: there at the first call.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, hide_input_in_errors=True, protected_namespaces=())
@@ -138,6 +142,20 @@ class CerebrasBase(LLM):
     )
 
     _clients: _Clients = PrivateAttr(default_factory=_Clients)
+
+    def __init__(self, **data: Any) -> None:
+        super().__init__(**data)
+        if self.api_key is None and not _KEY_MAY_BE_MISSING.get():
+            resolve_key(None)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:
+        """Make an LLM from what `to_dict` wrote; the key comes from the environment, at the first call at the latest."""
+        token = _KEY_MAY_BE_MISSING.set(True)
+        try:
+            return super().from_dict(data, **kwargs)
+        finally:
+            _KEY_MAY_BE_MISSING.reset(token)
 
     @model_validator(mode="before")
     @classmethod

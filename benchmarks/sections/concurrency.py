@@ -19,10 +19,12 @@ def calls(bench: Bench) -> None:
     scenario = Scenario(tokens=20)
     for framework in FRAMEWORKS if bench.quick else ("plain", *FRAMEWORKS):
         skip = ("incumbent", "floor") if bench.quick else ()
-        subjects = bench.subjects(framework, scenario, skip) | bench.fast(framework, scenario)
+        subjects = bench.subjects(framework, scenario, skip)
+        if not bench.quick:
+            subjects |= bench.fast(framework, scenario)
         candidates = [
             Candidate(f"{key} {count}", _gather(one, count))
-            for count in CALLS
+            for count in ((10, 500) if bench.quick else CALLS)
             for key, (_, one) in subjects.items()
             if not (key == "incumbent" and count > 100)
         ]

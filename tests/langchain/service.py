@@ -181,8 +181,9 @@ async def _astream_events_v3(model: Any, prompt: Any, /, **options: Any) -> AIMe
     try:
         return await stream.output
     finally:
-        for _ in range(20):  # langchain-core tells its reader before its handlers
-            await asyncio.sleep(0)
+        rest = asyncio.all_tasks() - {asyncio.current_task()}
+        if rest:  # langchain-core tells its reader before its handlers
+            await asyncio.wait(rest, timeout=5)
 
 
 async def _astream_events_v2(model: Any, prompt: Any, /, **options: Any) -> AIMessage:

@@ -335,9 +335,17 @@ def test_base_url_from_the_environment(cls: type[CerebrasBase], monkeypatch: pyt
     assert cls(model="m", api_key=KEY)._client().base_url == "http://from-env"
 
 
-def test_a_missing_key_is_told_at_the_first_call(cls: type[CerebrasBase], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_is_told_at_construction(cls: type[CerebrasBase], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CEREBRAS_API_KEY", raising=False)
-    llm = cls(model="m")
+    with pytest.raises(MissingAPIKeyError, match="CEREBRAS_API_KEY"):
+        cls(model="m")
+
+
+def test_a_dump_loads_without_a_key_and_tells_at_the_first_call(
+    cls: type[CerebrasBase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CEREBRAS_API_KEY", raising=False)
+    llm = cls.from_dict(cls(model="m", api_key=KEY).to_dict())
     with pytest.raises(MissingAPIKeyError, match="CEREBRAS_API_KEY"):
         llm.complete("q")
 

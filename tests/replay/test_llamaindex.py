@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from llama_index.core.llms import ChatMessage, ChatResponse, ThinkingBlock
+from llama_index.core.base.llms.types import ChatMessage, ChatResponse, ThinkingBlock
 from llama_index.core.prompts import PromptTemplate
 from llama_index.core.tools import FunctionTool
 from pydantic import BaseModel, Field

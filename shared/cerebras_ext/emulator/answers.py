@@ -113,7 +113,10 @@ def _calls(body: Mapping[str, Any], talk: _Conversation) -> list[Call]:
     planned = plan_calls(question, tools, parallel=True, must=must)
     left = remaining(planned, talk.calls)
     if must and not left:
-        left = planned
+        # Forced to call again: a tool that was not called yet, so that an agent comes to its end.
+        made = {call.name for call in talk.calls}
+        left = plan_calls(question, [tool for tool in tools if tool.name not in made], parallel=False, must=True)
+        left = left or planned
     return left if body.get("parallel_tool_calls") is not False else left[:1]
 
 
