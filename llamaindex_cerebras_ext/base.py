@@ -150,7 +150,7 @@ class CerebrasBase(LLM):
 
     @classmethod
     def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:
-        """Make an LLM from what `to_dict` wrote; the key comes from the environment, at the first call at the latest."""
+        """Make an LLM from what `to_dict` wrote. The key comes from the environment, at the latest at a call."""
         token = _KEY_MAY_BE_MISSING.set(True)
         try:
             return super().from_dict(data, **kwargs)

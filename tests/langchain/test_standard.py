@@ -1,10 +1,12 @@
-"""langchain-tests' standard suites for the chat model, against the emulator."""
+"""langchain-tests' standard suites for the chat model; the requests of the second are replayed from cassettes."""
 
 from __future__ import annotations
 
 import base64
 import importlib
-from collections.abc import Iterator
+import itertools
+import uuid
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import httpx
@@ -12,9 +14,9 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage
 
-from cerebras_ext.emulator import Emulator
 from langchain_cerebras_ext import ChatCerebras
 from langchain_cerebras_ext.serialization import IMPORT_MAPPINGS
+from tests.replay.cassettes import service_key, service_url
 
 pytest.importorskip("langchain_tests", reason="langchain-tests is not installed with the lowest versions")
 
@@ -57,16 +59,21 @@ class TestUnit(ChatModelUnitTests):
         monkeypatch.setattr(loader, "_default_class_paths_cache", {})
 
 
+@pytest.mark.vcr
 class TestIntegration(ChatModelIntegrationTests):
-    """Over the emulator."""
+    """Over cassettes."""
 
-    emulator: Emulator
+    @pytest.fixture
+    def vcr_config(self, request: pytest.FixtureRequest, vcr_config: dict[str, Any]) -> dict[str, Any]:
+        """Let only the test that measures a stream replay an answer more than once."""
+        return {**vcr_config, "allow_playback_repeats": request.node.name == "test_stream_time"}
 
-    @pytest.fixture(autouse=True, scope="class")
-    def _emulator(self, request: pytest.FixtureRequest) -> Iterator[None]:
-        with Emulator() as emulator:
-            request.cls.emulator = emulator
-            yield
+    @pytest.fixture(autouse=True)
+    def _same_ids_in_each_run(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """core gives example tool calls random ids, which a recorded request cannot match."""
+        numbers = itertools.count(1)
+        module = SimpleNamespace(uuid4=lambda: uuid.UUID(int=next(numbers)), UUID=uuid.UUID)
+        monkeypatch.setattr("langchain_core.utils.function_calling.uuid", module)
 
     @pytest.fixture(autouse=True)
     def _pictures_without_a_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +87,11 @@ class TestIntegration(ChatModelIntegrationTests):
 
     @property
     def chat_model_params(self) -> dict[str, Any]:
-        return {"model": MODEL, "api_key": "csk-test", "base_url": self.emulator.base_url}
+        return {"model": MODEL, "api_key": service_key(), "base_url": service_url()}
+
+    @property
+    def enable_vcr_tests(self) -> bool:
+        return True
 
     @property
     def standard_chat_model_params(self) -> dict[str, Any]:
