@@ -14,7 +14,7 @@ unexport PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test check format record docs bench clean
+.PHONY: help demo test check format record docs bench bench-quick bench-report clean
 
 help:
 	@echo "make demo    a chain, an agent and a RAG answer, on a local stand-in for the service (no key needed)"
@@ -23,7 +23,7 @@ help:
 	@echo "make format  mend what the linter and the formatter can"
 	@echo "make record  record the cassettes again"
 	@echo "make docs    run every example of the documentation"
-	@echo "make bench   the benchmarks"
+	@echo "make bench   the benchmarks; bench-quick takes a minute, bench-report writes docs/performance.md"
 	@echo "make clean   remove the virtual environments and caches"
 
 demo:
@@ -46,7 +46,13 @@ docs:
 	@py=$$(GOAL=$@ scripts/make-venv.sh dev) && "$$py" -m pytest tests/docs $(ARGS)
 
 bench:
-	@py=$$(GOAL=$@ scripts/make-venv.sh dev) && "$$py" benchmarks/run.py $(ARGS)
+	@py=$$(GOAL=$@ scripts/make-venv.sh bench) && "$$py" -m benchmarks.run $(ARGS)
+
+bench-quick:
+	@py=$$(GOAL=$@ scripts/make-venv.sh bench) && "$$py" -m benchmarks.run --quick $(ARGS)
+
+bench-report:
+	@py=$$(GOAL=$@ scripts/make-venv.sh bench) && "$$py" -m benchmarks.report $(ARGS)
 
 clean:
 	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

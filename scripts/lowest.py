@@ -24,7 +24,7 @@ def name_of(requirement: str) -> str:
 def constraints(project: dict[str, object]) -> list[str]:
     extras = project["optional-dependencies"]
     assert isinstance(extras, dict)
-    groups = [project["dependencies"], *(extras[name] for name in extras if name != "dev")]
+    groups = [project["dependencies"], *(extras[name] for name in extras if name not in ("dev", "bench"))]
     pinned = set()
     for requirement in (each for group in groups for each in group if name_of(each) != OURS):
         lower = re.search(r">=\s*([\w.]+)", requirement)

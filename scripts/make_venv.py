@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 # Each profile is an extra of pyproject.toml; an environment that has a later one has the earlier ones.
-PROFILES = ("demo", "dev")
+PROFILES = ("demo", "dev", "bench")
 LOG_LINES_SHOWN = 60
 
 

@@ -77,7 +77,7 @@ def _named(name: str) -> dict[str, Any]:
         ({"name": "anthropic", "description": "Weather.", "input_schema": PARAMETERS}, "anthropic"),
         ({"toolSpec": {"name": "b", "description": "Weather.", "inputSchema": {"json": PARAMETERS}}}, "b"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
 def test_every_kind_of_tool_has_the_same_form_on_the_wire(given: Any, name: str) -> None:
     before = copy.deepcopy(given) if isinstance(given, dict) else None
