@@ -15,7 +15,8 @@ from packaging.version import Version
 from tests.packaging.support import PACKAGES, ROOT, load_script
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-FOR_USERS = {name: group for name, group in PROJECT["optional-dependencies"].items() if name != "dev"}
+FOR_DEVELOPERS = {"dev", "bench"}
+FOR_USERS = {name: group for name, group in PROJECT["optional-dependencies"].items() if name not in FOR_DEVELOPERS}
 STATED = [Requirement(line) for group in (PROJECT["dependencies"], *FOR_USERS.values()) for line in group]
 BOUNDED = [requirement for requirement in STATED if requirement.name != PROJECT["name"]]
 
@@ -43,8 +44,8 @@ def test_core_needs_httpx_and_pydantic_only() -> None:
 def test_extras_are_the_documented_ones() -> None:
     installed = metadata.metadata("cerebras-ext").get_all("Provides-Extra")
 
-    expected = {"langchain", "llamaindex", "msgpack", "aiohttp", "http2", "emulator", "all", "demo", "dev"}
-    assert set(installed or ()) == expected
+    expected = {"langchain", "llamaindex", "msgpack", "aiohttp", "http2", "isal", "emulator", "all", "demo"}
+    assert set(installed or ()) == expected | FOR_DEVELOPERS
 
 
 @pytest.mark.parametrize("extra", sorted(set(FOR_USERS) - {"all", "demo"}))
