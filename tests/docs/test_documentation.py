@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.docs.blocks import ROOT, Block, documented, pages
+from tests.docs.blocks import ROOT, Block, blocks_of, documented, pages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,18 +25,24 @@ DOCSTRINGS = [
 
 
 def run(blocks: list[Block]) -> None:
-    """Run the blocks one after the other with one set of names, as a reader would type them."""
+    """Run the blocks one after the other with one set of names, as a reader would type them.
+
+    In a thread of their own: `asyncio.run` in an example would leave the event loop of this thread's tests unclosed.
+    """
     names: dict[str, Any] = {"__name__": "__main__"}
-    for block in blocks:
-        exec(block.compiled(), names)  # type: ignore[arg-type]
+
+    def one_after_the_other() -> None:
+        for block in blocks:
+            exec(block.compiled(), names)  # type: ignore[arg-type]
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(one_after_the_other).result()
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_of_a_page_run(
     page: Path, emulator: Emulator, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from tests.docs.blocks import blocks_of
-
     monkeypatch.chdir(tmp_path)
     run(blocks_of(page.read_text(encoding="utf-8"), str(page)))
 
