@@ -26,6 +26,7 @@ class Bench:
         only: Names of the sections to run; empty for all.
         tables: Findings by title: unit, and a row for each candidate.
         figures: The values that targets are about, each with its spread.
+        failures: What raised, by where, and why.
     """
 
     server: Server
@@ -33,6 +34,7 @@ class Bench:
     only: frozenset[str] = frozenset()
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
 
     def rounds(self, full: int) -> int:
         """Return how many rounds to measure."""
@@ -43,14 +45,30 @@ class Bench:
     ) -> dict[str, tuple[Library, Subject]]:
         """Make the subjects of a framework for a scenario, by role (or by name, for `plain`)."""
         arguments = Setup(self.server.url(scenario), **setup)
-        found = {key: library for key, library in libraries(framework).items() if key not in skip}
-        return {key: (library, library.make(arguments)) for key, library in found.items()}
+        made = {}
+        for key, library in libraries(framework).items():
+            if key in skip:
+                continue
+            try:
+                made[key] = (library, library.make(arguments))
+            except Exception as error:  # noqa: BLE001 (whatever it is, the others are measured)
+                self.fail(f"making {library.name}", error)
+        return made
 
     def compare(self, title: str, unit: str, candidates: Sequence[Candidate], rounds: int) -> dict[str, Sample]:
         """Measure candidates in turns, print a table, and keep it."""
-        samples = interleave(candidates, self.rounds(rounds))
+        failed: dict[str, str] = {}
+        samples = interleave(candidates, self.rounds(rounds), failed=failed, thorough=not self.quick)
+        for name, reason in failed.items():
+            self.fail(f"{title}: {name}", reason)
         self.keep(title, unit, list(samples.values()))
         return samples
+
+    def fail(self, where: str, reason: Exception | str) -> None:
+        """Report what could not be measured; the run goes on, and ends with status 1."""
+        text = f"{type(reason).__name__}: {reason}" if isinstance(reason, Exception) else reason
+        self.failures[where] = text
+        print(f"\nFAILED {where}: {text}", flush=True)
 
     def keep(self, title: str, unit: str, samples: Sequence[Sample]) -> None:
         """Print a table and keep it."""

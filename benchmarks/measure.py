@@ -98,24 +98,48 @@ def ratio(over: Sample, under: Sample, values: str = "cpu") -> tuple[float, floa
 
 def measure(work: Work) -> tuple[float, float]:
     """Do the work once and return microseconds of CPU (all threads of this process) and of time, a unit."""
-    gc.collect()
+    gc.collect(1)
     cpu, wall = time.process_time(), time.perf_counter()
     units = work()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     return cpu * 1e6 / units, wall * 1e6 / units
 
 
-def interleave(candidates: Sequence[Candidate], rounds: int, warmup: int = 1) -> dict[str, Sample]:
-    """Measure all candidates in turns; every other round goes backwards, so that no one always follows the same."""
+def interleave(
+    candidates: Sequence[Candidate],
+    rounds: int,
+    warmup: int = 1,
+    failed: dict[str, str] | None = None,
+    thorough: bool = True,
+) -> dict[str, Sample]:
+    """Measure all candidates in turns; every other round goes backwards, so that no one always follows the same.
+
+    Args:
+        candidates: What to measure.
+        rounds: How often.
+        warmup: How often each is run before.
+        failed: Where to note why a candidate raised; it leaves the run, with what was measured of it.
+        thorough: Whether to collect all garbage before each measurement, and not once a round (as a full collection
+            walks the frameworks' objects, it takes longer than most measurements).
+    """
+    failed = {} if failed is None else failed
     samples = {candidate.name: Sample(candidate.name) for candidate in candidates}
-    for candidate in candidates:
-        for _ in range(warmup):
-            candidate.work()
-    for number in range(rounds):
-        for candidate in candidates if number % 2 == 0 else reversed(candidates):
-            cpu, wall = measure(candidate.work)
-            samples[candidate.name].cpu.append(cpu)
-            samples[candidate.name].wall.append(wall)
+    for number in range(-warmup, rounds):
+        gc.collect()
+        for candidate in candidates if max(number, 0) % 2 == 0 else reversed(candidates):
+            if candidate.name not in samples:
+                continue
+            if thorough:
+                gc.collect()
+            try:
+                cpu, wall = measure(candidate.work)
+            except Exception as error:  # noqa: BLE001 (whatever it is, the others are measured)
+                failed[candidate.name] = f"{type(error).__name__}: {error}"
+                del samples[candidate.name]
+                continue
+            if number >= 0:
+                samples[candidate.name].cpu.append(cpu)
+                samples[candidate.name].wall.append(wall)
     return samples
 
 

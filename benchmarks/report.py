@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from benchmarks.findings import findings, http2_lines, number
+
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 PAGE = ROOT / "docs" / "performance.md"
@@ -23,13 +25,6 @@ _NAMES = {
 }  # fmt: skip
 _COLOURS = {"ours": "#0b6e4f", "ours fast": "#6bbf59", "incumbent": "#c84630", "floor": "#8d99ae", "empty": "#8d99ae"}
 _COLOURS |= {"core": "#0b6e4f", "core fast": "#6bbf59", "httpx": "#457b9d", "sdk": "#e9a03b"}
-
-
-def number(value: float) -> str:
-    """Return a number with three significant digits."""
-    if value >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
 
 
 def rows_of(results: Results, title: str) -> list[dict[str, Any]]:
@@ -79,15 +74,20 @@ def machine_line(results: Results) -> str:
     """Return what the results were measured on."""
     machine = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    busy = f" The machine was busy before the run (load {load:.1f})." if (load := machine.get("load", 0)) > 0.5 else ""
     return (
         f"Measured on {machine['date']}: {machine['processor']}, {machine['cores']} cores, {machine['system']}, "
-        f"Python {machine['python']}; {versions}."
+        f"Python {machine['python']}; {versions}.{busy}"
     )
 
 
 def page_part(results: Results) -> str:
     """Return the generated part of the page."""
-    lines = [machine_line(results), "", "## Targets", "", *target_table(results), "", "## All measurements"]
+    lines = [machine_line(results), "", "## Targets", "", *target_table(results)]
+    for kind in ("missing", "failures"):
+        lines += [f"\nNot measured: {name} ({reason})." for name, reason in results.get(kind, {}).items()]
+    lines += ["", "## Findings", "", *(findings(results) or ["Not measured."])]
+    lines += ["", "## HTTP/1.1 and HTTP/2", "", *http2_lines(results), "", "## All measurements"]
     return "\n".join([*lines, *measurement_tables(results)])
 
 

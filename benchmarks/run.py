@@ -1,6 +1,6 @@
 """The benchmarks: `python -m benchmarks.run [--quick] [--only SECTION ...] [--save FILE]`.
 
-Ends with status 1 when a target is missed, and says which.
+Ends with status 1 when a target is missed or something could not be run, and says which.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import sys
 import time
 from collections.abc import Sequence
@@ -25,10 +26,12 @@ from benchmarks.targets import Verdict, judge, missed
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
+QUIET = 0.5
+"""Load average before the start up to which a machine counts as idle."""
 _PACKAGES = (
     "cerebras-ext", "langchain-core", "langchain", "llama-index-core", "httpx", "httpcore", "h11", "httpx-aiohttp",
-    "aiohttp", "pydantic", "pydantic-core", "ormsgpack", "isal", "cerebras-cloud-sdk", "langchain-cerebras",
-    "llama-index-llms-cerebras",
+    "aiohttp", "pydantic", "pydantic-core", "ormsgpack", "isal", "h2", "hypercorn", "cerebras-cloud-sdk",
+    "langchain-cerebras", "llama-index-llms-cerebras",
 )  # fmt: skip
 
 
@@ -65,18 +68,28 @@ def run(bench: Bench) -> list[Verdict]:
     for name, section in SECTIONS.items():
         if name in chosen:
             started = time.perf_counter()
-            section(bench)
+            try:
+                section(bench)
+            except Exception as error:  # noqa: BLE001 (the other sections are run)
+                bench.fail(f"section {name!r}", error)
             print(f"-- {name}: {time.perf_counter() - started:.0f} s", flush=True)
     return judge(bench.figures)
 
 
-def save(path: Path, bench: Bench, verdicts: Sequence[Verdict]) -> None:
+def allow_files() -> None:
+    """Raise the limit of open files to what is allowed: 500 connections are open on both sides for each candidate."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def save(path: Path, bench: Bench, verdicts: Sequence[Verdict], load: float) -> None:
     """Write the results as JSON."""
     results = {
-        "machine": machine(),
+        "machine": {**machine(), "load": load},
         "targets": [verdict.to_dict() for verdict in verdicts],
         "tables": bench.tables,
         "missing": missing,
+        "failures": bench.failures,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -92,6 +105,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.pop("LANGSMITH_TRACING", None)
     os.environ.setdefault("CEREBRAS_API_KEY", "sk-benchmark")
     pin(0)
+    allow_files()
+    load = os.getloadavg()[0]
+    if load > QUIET:
+        print(f"The machine is busy (load {load:.1f}): figures may be off by more than their spread.")
     started = time.perf_counter()
     with Server() as server:
         bench = Bench(server, options.quick, frozenset(options.only))
@@ -105,11 +122,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name, reason in missing.items():
         print(f"  not measured: {name} ({reason})")
     if options.save:
-        save(options.save, bench, verdicts)
+        save(options.save, bench, verdicts, load)
+    for where, reason in bench.failures.items():
+        print(f"  failed: {where} ({reason})")
     failures = missed(verdicts)
     if failures:
         print("\nMissed: " + "; ".join(verdict.target.key for verdict in failures))
-    return 1 if failures else 0
+    return 1 if failures or bench.failures else 0
 
 
 if __name__ == "__main__":

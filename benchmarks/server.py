@@ -94,6 +94,11 @@ def content_length(head: bytes) -> int:
     return 0
 
 
+def asks_for_stream(content: bytes) -> bool:
+    """Whether a request's body asks for a stream."""
+    return any(mark in content for mark in _STREAM_MARKS)
+
+
 def choose(head: bytes, content: bytes) -> tuple[Body, Scenario]:
     """Return the response of a request, and its scenario."""
     path = head.split(b" ", 2)[1].decode("ascii")
@@ -104,7 +109,7 @@ def choose(head: bytes, content: bytes) -> tuple[Body, Scenario]:
     if endpoint not in (CHAT_PATH, TEXT_PATH):
         return Body(_OK), Scenario()
     scenario = settle(scenario, content)
-    make = stream_body if any(mark in content for mark in _STREAM_MARKS) else answer_body
+    make = stream_body if asks_for_stream(content) else answer_body
     return make(scenario, endpoint), scenario
 
 

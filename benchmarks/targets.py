@@ -84,7 +84,10 @@ TARGETS: tuple[Target, ...] = (
     ),
     *_pair("stream.k8.langchain", "LangChain {} stream over the floor, eight events a chunk", 1.8, 1.1, *_PATHS),
     *_pair("stream.k1.llamaindex", "LlamaIndex {} stream over the floor, one event a chunk", 2.3, 1.25, *_PATHS),
-    *_pair("incumbent.k1", "{} stream over the incumbent, one event a chunk", 0.22, 0.12, *_BOTH),
+    *_pair("incumbent.k1.langchain", "LangChain {} stream over the incumbent, one event a chunk", 0.22, 0.12, *_PATHS),
+    *_pair(
+        "incumbent.k1.llamaindex", "LlamaIndex {} stream over the incumbent, one event a chunk", 0.22, 0.12, *_PATHS
+    ),
     *_pair("incumbent.p2500", "{} async stream at 2,500 tokens/s over the incumbent", 0.55, 0.22, *_BOTH),
     *_pair("demand.10", "{}: share of the demand of 10 streams at 2,500 tokens/s", 0.80, 0.93, *_BOTH, at_least=True),
     Target("demand.100.langchain", "LangChain: tokens/s of 100 such streams over the incumbent", 3.5, 25, True),

@@ -16,7 +16,8 @@ MODEL = os.environ.get("CEREBRAS_MODEL", "gpt-oss-120b")
 def service() -> Iterator[str]:
     """Yield a sentence that says who answers; models made inside find their address and key in the environment."""
     if os.environ.get("CEREBRAS_API_KEY"):
-        yield "The real service answers (CEREBRAS_API_KEY is set)."
+        address = os.environ.get("CEREBRAS_BASE_URL") or os.environ.get("CEREBRAS_API_BASE")
+        yield f"{address or 'The real service'} answers (CEREBRAS_API_KEY is set)."
         return
     from cerebras_ext.emulator import Emulator
 

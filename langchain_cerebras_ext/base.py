@@ -9,7 +9,7 @@ from langchain_core.messages import BaseMessage
 from pydantic import Field, model_validator
 
 from cerebras_ext import __version__
-from cerebras_ext.body import merge_levels
+from cerebras_ext.body import merge_levels, number_of_choices
 from cerebras_ext.settings import mask_url
 from cerebras_ext.types import ChatRequest, CompletionRequest
 from langchain_cerebras_ext.connection import Connected
@@ -29,6 +29,25 @@ PROVIDER = "cerebras"
 def request_field(name: str, request: type[ChatRequest | CompletionRequest] = CompletionRequest) -> Any:
     """Return an optional pydantic field that is described as the request's field of that name is."""
     return Field(default=None, description=request.model_fields[name].description)
+
+
+def number_of_answers(fields: Mapping[str, Any]) -> int:
+    """Return how many answers to a prompt merged fields of a request ask for, `extra_body` included."""
+    return number_of_choices({"n": fields.get("n"), **(fields.get("extra_body") or {}), "prompt": None})
+
+
+def add_usage(total: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Add up token counts, also those in nested breakdowns; of anything else the last one counts."""
+    result = dict(total)
+    for name, value in new.items():
+        old = result.get(name)
+        if isinstance(value, Mapping):
+            result[name] = add_usage(old if isinstance(old, Mapping) else {}, value)
+        elif isinstance(value, int) and isinstance(old, int):
+            result[name] = old + value
+        elif value is not None or name not in result:
+            result[name] = value
+    return result
 
 
 class CerebrasBase(Connected):
@@ -122,7 +141,7 @@ class CerebrasBase(Connected):
         """Return the keywords for a method of the core's clients, all but messages or prompt.
 
         Args:
-            stop: What LangChain hands over as `stop`; wins over the constructor's.
+            stop: What LangChain hands over as `stop`, bound or of the call; wins over the constructor's.
             options: Options of the call, bound ones included; they win over the constructor's fields.
             quiet: Neither warn about options nor refuse any.
         """
@@ -131,7 +150,7 @@ class CerebrasBase(Connected):
     def _call_level(self, stop: list[str] | None, options: Mapping[str, Any], *, quiet: bool = False) -> dict[str, Any]:
         """Fields of the request and transport options of one call, bound ones included."""
         level = call_level(options, self._request_type.model_fields, self._call_settings, quiet=quiet)
-        if stop is not None:
+        if stop is not None and level.get("stop") is None:
             level["stop"] = stop
         return level
 
@@ -211,5 +230,6 @@ class CerebrasBase(Connected):
         return self.model_copy(update={"model": model}) if model != self.model and self._has_catalog_profile() else self
 
     def _has_catalog_profile(self) -> bool:
-        """Whether there is a profile that came from the catalog and not from the user."""
-        return isinstance(getattr(self, "profile", None), CatalogProfile)
+        """Whether the profile, or that there is none, came from the catalog and not from the user."""
+        has_one = "profile" in type(self).model_fields
+        return has_one and isinstance(getattr(self, "profile", None), CatalogProfile | None)

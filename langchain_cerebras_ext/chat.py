@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -20,18 +20,20 @@ from cerebras_ext import AsyncChatStream, ChatStream
 from cerebras_ext.body import single_reason
 from cerebras_ext.reasoning import ReplayReasoning
 from cerebras_ext.types import ChatRequest, CompletionRequest
-from langchain_cerebras_ext.base import CerebrasBase, request_field
+from langchain_cerebras_ext.base import CerebrasBase, add_usage, number_of_answers, request_field
 from langchain_cerebras_ext.binding import ModelBinding
 from langchain_cerebras_ext.errors import RequestValidationError, langchain_errors
 from langchain_cerebras_ext.events import Event, aevents_of, events_of
-from langchain_cerebras_ext.from_wire import ChunkBuilder, Style, chat_result, whole_chunk
-from langchain_cerebras_ext.keywords import warn
+from langchain_cerebras_ext.from_wire import ChunkBuilder, Style, chat_result
+from langchain_cerebras_ext.keywords import canonical_options, warn
 from langchain_cerebras_ext.profiles import profile_for
 from langchain_cerebras_ext.structured import with_structured_output
 from langchain_cerebras_ext.to_wire import messages_to_wire
 from langchain_cerebras_ext.tools import bind_tools, to_wire_options
 
 _OWN_OPTIONS = frozenset(("include_response_headers", "replay_reasoning", "split_think_tags"))
+_EVENTS_OF = {"_stream": "_stream_chat_model_events", "_astream": "_astream_chat_model_events"}
+_MAY_HOLD_N = frozenset(("n", "extra_body", "model_kwargs"))
 
 
 def _chat_field(name: str) -> Any:
@@ -106,6 +108,13 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
     tools: list[dict[str, Any]] | None = _chat_field("tools")
     top_logprobs: int | None = _chat_field("top_logprobs")
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Have events made of the chunks of a subclass that streams in its own way."""
+        super().__init_subclass__(**kwargs)
+        for stream, events in _EVENTS_OF.items():
+            if stream in cls.__dict__ and events not in cls.__dict__:
+                setattr(cls, events, None)
+
     @model_validator(mode="before")
     @classmethod
     def _replace_disable_reasoning(cls, values: Any) -> Any:
@@ -134,7 +143,7 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
                 if output and name in output:
                     combined.setdefault(name, output[name])
             if output and "token_usage" in output:
-                combined["token_usage"] = _added(combined.get("token_usage", {}), output["token_usage"])
+                combined["token_usage"] = add_usage(combined.get("token_usage", {}), output["token_usage"])
         return combined
 
     def _should_stream(self, *, async_api: bool, run_manager: Any = None, **kwargs: Any) -> bool:
@@ -149,8 +158,9 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         return super()._should_use_protocol_streaming(async_api=async_api, run_manager=run_manager, **kwargs)
 
     def _many(self, options: Mapping[str, Any]) -> bool:
-        n = options.get("n")
-        return ((self.n if n is None else n) or 1) > 1
+        if self.n is None and not self.extra_body and not options.keys() & _MAY_HOLD_N:
+            return False
+        return number_of_answers(self._merged(None, options, quiet=True)) > 1
 
     # ---- requests ----
 
@@ -182,7 +192,7 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
             RequestValidationError: `n` is above 1.
         """
         fields = self._request_fields(messages, stop, options)
-        if ((fields.get("extra_body") or {}).get("n") or fields.get("n") or 1) > 1:
+        if number_of_answers(fields) > 1:
             raise RequestValidationError("n: a stream has one answer; use generate or agenerate for several")
         return fields
 
@@ -195,17 +205,21 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
             blocks=self.output_version == "v1",
         )
 
-    def _open_stream(
+    def _make_stream(
         self, messages: Sequence[BaseMessage], stop: list[str] | None, options: Mapping[str, Any]
-    ) -> ChatStream:
-        """Return the core's stream of an answer; what must not be streamed comes as one batch."""
-        return self._sync_client.stream_chat(**self._stream_fields(messages, stop, options), unstreamable="single")
+    ) -> tuple[ChatStream, ChunkBuilder]:
+        """Return the core's stream of an answer, which sends its request when it is entered, and the chunks' maker."""
+        fields = self._stream_fields(messages, stop, options)
+        builder = ChunkBuilder(self._style(options), whole=single_reason(fields) is not None)
+        return self._sync_client.stream_chat(**fields, unstreamable="single"), builder
 
-    def _aopen_stream(
+    def _amake_stream(
         self, messages: Sequence[BaseMessage], stop: list[str] | None, options: Mapping[str, Any]
-    ) -> AsyncChatStream:
-        """Return the core's async stream of an answer; the request is sent when it is entered."""
-        return self._async_client.stream_chat(**self._stream_fields(messages, stop, options), unstreamable="single")
+    ) -> tuple[AsyncChatStream, ChunkBuilder]:
+        """The async twin of `_make_stream`."""
+        fields = self._stream_fields(messages, stop, options)
+        builder = ChunkBuilder(self._style(options), whole=single_reason(fields) is not None)
+        return self._async_client.stream_chat(**fields, unstreamable="single"), builder
 
     # ---- answers ----
 
@@ -239,22 +253,17 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         with langchain_errors():
-            for chunks in self._batches(self._stream_fields(messages, stop, kwargs), self._style(kwargs)):
-                for chunk in chunks:
-                    if run_manager is not None:
-                        run_manager.on_llm_new_token(chunk.text, chunk=chunk)
-                    yield chunk
-
-    def _batches(self, fields: dict[str, Any], style: Style) -> Iterator[list[ChatGenerationChunk]]:
-        """Yield the chunks of an answer as the network brings them."""
-        if single_reason(fields) is not None:
-            yield [whole_chunk(self._sync_client.chat(**fields), style)]
-            return
-        builder = ChunkBuilder(style)
-        with self._sync_client.stream_chat(**fields) as stream:
-            for deltas in stream.batches():
-                yield builder.feed_all(deltas)
-        yield builder.finish(stream.response)
+            stream, builder = self._make_stream(messages, stop, kwargs)
+            with stream:
+                for deltas in stream.batches():
+                    for chunk in builder.feed_all(deltas):
+                        if run_manager is not None:
+                            run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                        yield chunk
+            for chunk in builder.finish(stream.response):
+                if run_manager is not None:
+                    run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
 
     async def _astream(
         self,
@@ -263,25 +272,19 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
+        # One generator, not two: a loop that shuts down closes all of them at once, each by itself.
         with langchain_errors():
-            batches = self._abatches(self._stream_fields(messages, stop, kwargs), self._style(kwargs))
-            # Closed here, so that a stream that is left early gives its connection back at once.
-            async with aclosing(batches):
-                async for chunks in batches:
-                    for chunk in chunks:
+            stream, builder = self._amake_stream(messages, stop, kwargs)
+            async with stream:
+                async for deltas in stream.batches():
+                    for chunk in builder.feed_all(deltas):
                         if run_manager is not None:
                             await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                         yield chunk
-
-    async def _abatches(self, fields: dict[str, Any], style: Style) -> AsyncGenerator[list[ChatGenerationChunk], None]:
-        if single_reason(fields) is not None:
-            yield [whole_chunk(await self._async_client.chat(**fields), style)]
-            return
-        builder = ChunkBuilder(style)
-        async with self._async_client.stream_chat(**fields) as stream:
-            async for deltas in stream.batches():
-                yield builder.feed_all(deltas)
-        yield builder.finish(stream.response)
+            for chunk in builder.finish(stream.response):
+                if run_manager is not None:
+                    await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+                yield chunk
 
     # langchain-core looks for these two by name, in some versions; without them it makes events of `_stream`'s chunks.
 
@@ -293,10 +296,10 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[Event]:
-        with langchain_errors():
-            yield from events_of(self._open_stream(messages, stop, kwargs), self._style(kwargs), run_manager)
+        make = partial(self._make_stream, messages, stop, kwargs)
+        return events_of(make, self._style(kwargs), run_manager)
 
-    async def _astream_chat_model_events(
+    def _astream_chat_model_events(
         self,
         messages: list[BaseMessage],
         *,
@@ -304,17 +307,15 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[Event]:
-        with langchain_errors():
-            events: Any = aevents_of(self._aopen_stream(messages, stop, kwargs), self._style(kwargs), run_manager)
-            async with aclosing(events):
-                async for event in events:
-                    yield event
+        make = partial(self._amake_stream, messages, stop, kwargs)
+        return aevents_of(make, self._style(kwargs), run_manager)
 
     def bind(self, **kwargs: Any) -> ModelBinding:
         """Bind options; a bound `model` brings its own profile."""
-        model = kwargs.get("model")
+        options = canonical_options(kwargs)
+        model = options.get("model")
         bound = self.with_profile_of(model) if isinstance(model, str) else self
-        return ModelBinding(bound=bound, kwargs=kwargs, config={})
+        return ModelBinding(bound=bound, kwargs=options, config={})
 
     # ---- tools and structured output ----
 
@@ -329,15 +330,16 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Return the model with tools bound to it; see `langchain_cerebras_ext.tools.bind_tools`."""
-        return bind_tools(
-            self,
-            tools,
-            tool_choice=tool_choice,
-            strict=strict,
-            parallel_tool_calls=parallel_tool_calls,
-            response_format=response_format,
-            **kwargs,
-        )
+        with langchain_errors():
+            return bind_tools(
+                self,
+                tools,
+                tool_choice=tool_choice,
+                strict=strict,
+                parallel_tool_calls=parallel_tool_calls,
+                response_format=response_format,
+                **kwargs,
+            )
 
     def with_structured_output(
         self,
@@ -349,16 +351,5 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, Any]:
         """Return a model that answers with an object; see `langchain_cerebras_ext.structured`."""
-        return with_structured_output(self, schema, method=method, include_raw=include_raw, strict=strict, **kwargs)
-
-
-def _added(left: Mapping[str, Any], right: Mapping[str, Any]) -> dict[str, Any]:
-    """Add token counts, also those one level down."""
-    total = dict(left)
-    for name, value in right.items():
-        before = total.get(name)
-        if isinstance(value, Mapping):
-            total[name] = _added(before or {}, value)
-        else:
-            total[name] = value if before is None or value is None else before + value
-    return total
+        with langchain_errors():
+            return with_structured_output(self, schema, method=method, include_raw=include_raw, strict=strict, **kwargs)

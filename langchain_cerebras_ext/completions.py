@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pydantic_core
 from langchain_core.outputs import Generation, GenerationChunk, LLMResult
 
 from cerebras_ext.assembly import CompletionDelta
 from cerebras_ext.errors import APIResponseError, RequestValidationError
 from cerebras_ext.types import CompletionChoice, CompletionResponse
+from langchain_cerebras_ext.base import PROVIDER, add_usage
 
-PROVIDER = "cerebras"
 TOKEN_IDS_OPTION = "token_ids"
+
+
+class TokenText(str):
+    """Token ids as the text that stands for them in a prompt, with the ids, so that they need not be read again."""
+
+    token_ids: list[int]
 
 
 def token_text(token_ids: Sequence[int]) -> str:
     """Return token ids as the text that stands for them in a prompt: numbers with blanks between them."""
-    return " ".join(str(token) for token in token_ids)
+    ids = list(token_ids)
+    try:
+        digits = pydantic_core.to_json(ids)[1:-1]
+    except pydantic_core.PydanticSerializationError:
+        digits = b""
+    if not digits or digits.translate(None, b"0123456789,"):  # something else than whole numbers from 0
+        return " ".join(map(str, ids))
+    text = TokenText(digits.replace(b",", b" ").decode("ascii"))
+    text.token_ids = ids
+    return text
 
 
 def parse_token_ids(prompt: str) -> list[int]:
@@ -26,8 +42,11 @@ def parse_token_ids(prompt: str) -> list[int]:
     Raises:
         RequestValidationError: The prompt is not a list of whole numbers from 0.
     """
+    if isinstance(prompt, TokenText):
+        return prompt.token_ids
     pieces = prompt.replace(",", " ").split()
-    if not pieces or not all(piece.isascii() and piece.isdigit() for piece in pieces):
+    digits = "".join(pieces)
+    if not (digits.isascii() and digits.isdigit()):
         shown = prompt if len(prompt) <= 80 else f"{prompt[:77]}..."
         raise RequestValidationError(
             f"prompt: {TOKEN_IDS_OPTION}=True needs token ids with blanks between them, got {shown!r}"
@@ -124,17 +143,3 @@ def result_of(generations: list[list[Generation]], responses: Sequence[Completio
         if values:
             output[name] = values[0]
     return LLMResult(generations=[list(row) for row in generations], llm_output=output)
-
-
-def add_usage(total: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Add up token counts, also those in nested breakdowns; of anything else the last one counts."""
-    result = dict(total)
-    for name, value in new.items():
-        old = result.get(name)
-        if isinstance(value, Mapping):
-            result[name] = add_usage(old if isinstance(old, Mapping) else {}, value)
-        elif isinstance(value, int) and isinstance(old, int):
-            result[name] = old + value
-        elif value is not None or name not in result:
-            result[name] = value
-    return result

@@ -15,6 +15,7 @@ from pydantic.json_schema import SkipJsonSchema
 from cerebras_ext import AsyncClient, Client
 from cerebras_ext.encoding import Payload
 from cerebras_ext.errors import CerebrasError
+from cerebras_ext.plain import plain_timeout, plain_url
 from cerebras_ext.settings import (
     KEY_VARIABLE,
     AsyncHTTPClient,
@@ -57,7 +58,8 @@ class _Clients:
 class Connected(Serializable):
     """Settings of a connection, and what follows from having one. Making an instance opens nothing."""
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="ignore")
+    # Input is left out of the texts of errors: where a keyword is missing, it is all keywords, the key among them.
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="ignore", hide_input_in_errors=True)
 
     model: str = Field(min_length=1, description="Model id, or endpoint id of a dedicated endpoint.")
     api_key: SecretStr | SkipJsonSchema[Callable[[], str]] | None = Field(
@@ -200,10 +202,9 @@ class Connected(Serializable):
 
     @property
     def lc_attributes(self) -> dict[str, Any]:
-        """What a dump holds in another form: limits of time by name."""
-        if self.timeout is None or isinstance(self.timeout, (int, float)):
-            return {}
-        return {"timeout": self.timeout.as_dict()}
+        """What a dump holds in another form: limits of time by name, and an address without user and password."""
+        plain = {"timeout": plain_timeout(self.timeout), "base_url": plain_url(self.base_url)}
+        return {name: value for name, value in plain.items() if value != getattr(self, name)}
 
     def __repr_args__(self) -> Any:
         for name, value in super().__repr_args__():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from cerebras_ext.errors import RequestValidationError
@@ -147,8 +147,3 @@ def _kind(block: Any) -> str:
         kind = block.get("type")
         return f"a block of type {kind!r}" if kind else f"a block with the keys {sorted(map(str, block))}"
     return f"a {type(block).__name__}"
-
-
-def is_blocks(content: Any) -> bool:
-    """Whether content is a list of blocks and not text."""
-    return isinstance(content, Sequence) and not isinstance(content, str)

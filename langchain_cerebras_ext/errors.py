@@ -1,10 +1,11 @@
 """The core's error tree with langchain-core's classes added: what our LangChain models raise.
 
-Each class has the name of its class in `cerebras_ext.errors` and is a subclass of it, so that `except` works with
+Each class has the name of its class in `cerebras_ext` and is a subclass of it, so that `except` works with
 either tree and with langchain-core's:
 
 CerebrasError                            ModelError
 ├── RequestValidationError               ModelInvalidRequestError
+│   └── SchemaError                      ModelInvalidRequestError
 ├── MissingAPIKeyError                   ModelAuthenticationError
 ├── ClientClosedError                    ModelError
 ├── APIConnectionError                   ModelConnectionError
@@ -39,6 +40,7 @@ from langchain_core import exceptions as lc
 from langchain_core.messages import BaseMessage
 
 from cerebras_ext import errors as core
+from cerebras_ext import strict_schema
 
 try:
     from langchain_core.exceptions import ModelRefusalError
@@ -93,6 +95,10 @@ class CerebrasError(core.CerebrasError, lc.ModelError):
 
 class RequestValidationError(CerebrasError, core.RequestValidationError, lc.ModelInvalidRequestError):
     """The request is wrong; nothing was sent."""
+
+
+class SchemaError(RequestValidationError, strict_schema.SchemaError):
+    """A schema has no strict form; nothing was sent."""
 
 
 class MissingAPIKeyError(CerebrasError, core.MissingAPIKeyError, lc.ModelAuthenticationError):
@@ -211,7 +217,7 @@ ERROR_TYPES: Mapping[type[core.CerebrasError], type[core.CerebrasError]] = {
     parent: cls
     for cls in dict.fromkeys(_tree(CerebrasError))
     for parent in cls.__bases__
-    if parent.__module__ == core.__name__ and parent.__name__ == cls.__name__
+    if parent.__module__.startswith("cerebras_ext.") and parent.__name__ == cls.__name__
 }
 """Our class for each class of the core, for `Client(error_types=...)`."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.callbacks import AsyncCallbackHandler, BaseCallbackHandler
@@ -14,6 +14,7 @@ from cerebras_ext import AsyncChatStream, ChatDelta, ChatResponse, ChatStream, T
 from cerebras_ext.reasoning import ThinkSplitter
 from cerebras_ext.toolcalls import InvalidArgumentsError, parse_arguments
 from langchain_cerebras_ext.base import PROVIDER
+from langchain_cerebras_ext.errors import langchain_errors
 from langchain_cerebras_ext.from_wire import (
     REASONING_KEY,
     ChunkBuilder,
@@ -173,55 +174,65 @@ def wants_tokens(run_manager: CallbackManagerForLLMRun | AsyncCallbackManagerFor
     """Whether a callback handler listens to the tokens of a stream of chunks, which then have to be made for it."""
     if run_manager is None:
         return False
-    return any(
-        type(handler).on_llm_new_token not in _IGNORES_TOKENS and not handler.ignore_llm
-        for handler in run_manager.handlers
-    )
+    return any(_listens(handler) for handler in run_manager.handlers)
 
 
-def events_of(stream: ChatStream, style: Style, run_manager: CallbackManagerForLLMRun | None = None) -> Iterator[Event]:
+def _listens(handler: BaseCallbackHandler) -> bool:
+    method = getattr(handler, "on_llm_new_token", None)  # of its class, or set on the handler alone
+    return method is not None and getattr(method, "__func__", method) not in _IGNORES_TOKENS and not handler.ignore_llm
+
+
+def events_of(
+    make: Callable[[], tuple[ChatStream, ChunkBuilder]],
+    style: Style,
+    run_manager: CallbackManagerForLLMRun | None = None,
+) -> Iterator[Event]:
     """Yield the events of a stream of the core.
 
     Args:
-        stream: Not opened yet, so that an error of the request comes before the first event.
+        make: Makes the stream and the maker of chunks; called at the first event, so that errors come there.
         style: How the model wants its answers.
         run_manager: Is told of tokens, where one of its handlers listens to them.
     """
     events = EventBuilder(style)
     listener = run_manager if wants_tokens(run_manager) else None
-    chunks = ChunkBuilder(style)
-    with stream:
-        yield events.start(run_manager)
-        for deltas in stream.batches():
-            for delta in deltas:
-                if listener is not None:
-                    for chunk in chunks.feed(delta):
-                        listener.on_llm_new_token(chunk.text, chunk=chunk)
-                yield from events.feed(delta)
-    if listener is not None:
-        for chunk in chunks.finish(stream.response):
-            listener.on_llm_new_token(chunk.text, chunk=chunk)
-    yield from events.finish(stream.response)
+    with langchain_errors():
+        stream, chunks = make()
+        with stream:
+            yield events.start(run_manager)
+            for deltas in stream.batches():
+                for delta in deltas:
+                    if listener is not None:
+                        for chunk in chunks.feed_all((delta,)):
+                            listener.on_llm_new_token(chunk.text, chunk=chunk)
+                    yield from events.feed(delta)
+        if listener is not None:
+            for chunk in chunks.finish(stream.response):
+                listener.on_llm_new_token(chunk.text, chunk=chunk)
+        yield from events.finish(stream.response)
 
 
 async def aevents_of(
-    stream: AsyncChatStream, style: Style, run_manager: AsyncCallbackManagerForLLMRun | None = None
+    make: Callable[[], tuple[AsyncChatStream, ChunkBuilder]],
+    style: Style,
+    run_manager: AsyncCallbackManagerForLLMRun | None = None,
 ) -> AsyncIterator[Event]:
     """The async twin of `events_of`."""
     events = EventBuilder(style)
     listener = run_manager if wants_tokens(run_manager) else None
-    chunks = ChunkBuilder(style)
-    async with stream:
-        yield events.start(run_manager)
-        async for deltas in stream.batches():
-            for delta in deltas:
-                if listener is not None:
-                    for chunk in chunks.feed(delta):
-                        await listener.on_llm_new_token(chunk.text, chunk=chunk)
-                for event in events.feed(delta):
-                    yield event
-    if listener is not None:
-        for chunk in chunks.finish(stream.response):
-            await listener.on_llm_new_token(chunk.text, chunk=chunk)
-    for event in events.finish(stream.response):
-        yield event
+    with langchain_errors():
+        stream, chunks = make()
+        async with stream:
+            yield events.start(run_manager)
+            async for deltas in stream.batches():
+                for delta in deltas:
+                    if listener is not None:
+                        for chunk in chunks.feed_all((delta,)):
+                            await listener.on_llm_new_token(chunk.text, chunk=chunk)
+                    for event in events.feed(delta):
+                        yield event
+        if listener is not None:
+            for chunk in chunks.finish(stream.response):
+                await listener.on_llm_new_token(chunk.text, chunk=chunk)
+        for event in events.finish(stream.response):
+            yield event

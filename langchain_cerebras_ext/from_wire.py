@@ -180,12 +180,17 @@ class ChunkBuilder:
     A chunk of one kind has one content block, at position 0, so that langchain-core's bridge to events can tell which
     blocks belong together. Strings of the metadata would be concatenated, and floats refused, when chunks are merged;
     so they are on the last chunk only.
+
+    Args:
+        style: How the model wants its answers.
+        whole: Whether the answer is not streamed, and becomes one chunk.
     """
 
-    __slots__ = ("_arguments", "_metadata", "_splitter", "_style")
+    __slots__ = ("_arguments", "_metadata", "_splitter", "_style", "_whole")
 
-    def __init__(self, style: Style) -> None:
+    def __init__(self, style: Style, *, whole: bool = False) -> None:
         self._style = style
+        self._whole = whole
         self._metadata = common_metadata(style)
         self._splitter = ThinkSplitter() if style.split_think else None
         self._arguments: dict[int, list[str]] = {}
@@ -201,7 +206,7 @@ class ChunkBuilder:
 
     def feed_all(self, deltas: Iterable[ChatDelta]) -> list[ChatGenerationChunk]:
         """Return the chunks of some deltas."""
-        return [chunk for delta in deltas for chunk in self.feed(delta)]
+        return [] if self._whole else [chunk for delta in deltas for chunk in self.feed(delta)]
 
     def finish(self, response: ChatResponse) -> list[ChatGenerationChunk]:
         """Return what was held back, then the last chunk.
@@ -209,6 +214,8 @@ class ChunkBuilder:
         Args:
             response: The whole answer.
         """
+        if self._whole:
+            return [whole_chunk(response, self._style)]
         chunks = self._light(*self._splitter.finish()) if self._splitter is not None else []
         broken = [
             tool_call_chunk(index, None, None, suffix)

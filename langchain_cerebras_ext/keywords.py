@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from cerebras_ext.errors import RequestValidationError, unknown_field_message
+from cerebras_ext.errors import RequestValidationError, nearest_name, unknown_field_message
 from cerebras_ext.keywords import CallOptions
 
 ALIASES: Mapping[str, str] = {
@@ -114,8 +113,8 @@ def split_unknown(
         elif name in FOREIGN:
             warn(f"{class_name}: {name} is another provider's keyword and was dropped: {FOREIGN[name]}.")
         else:
-            near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
-            guess = f" Did you mean {near[0]!r}?" if near else ""
+            near = nearest_name(name, known)
+            guess = f" Did you mean {near!r}?" if near else ""
             warn(f"{class_name}: {name} is not a parameter; it goes to model_kwargs and is sent as it is.{guess}")
             unknown[name] = value
     return fields, unknown
@@ -137,6 +136,11 @@ def lift_model_kwargs(fields: dict[str, Any], given: Any, known: Collection[str]
         else:
             fields[field] = value
     return rest
+
+
+def canonical_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options under the names of our fields; of two spellings of one field the later one counts."""
+    return {_CALL_ALIASES.get(name, name): value for name, value in options.items()}
 
 
 def call_level(

@@ -17,7 +17,8 @@ from pydantic import Field
 from cerebras_ext.body import single_reason
 from cerebras_ext.errors import RequestValidationError
 from cerebras_ext.types import ChatRequest, CompletionRequest, CompletionResponse
-from langchain_cerebras_ext.base import CerebrasBase, request_field
+from langchain_cerebras_ext.base import CerebrasBase, number_of_answers, request_field
+from langchain_cerebras_ext.binding import LLMBinding
 from langchain_cerebras_ext.completions import (
     TOKEN_IDS_OPTION,
     batches,
@@ -28,6 +29,7 @@ from langchain_cerebras_ext.completions import (
     token_text,
 )
 from langchain_cerebras_ext.errors import langchain_errors
+from langchain_cerebras_ext.keywords import canonical_options
 
 _OF_THE_RUN = ("tags", "metadata", "run_name", "run_id")
 _call: ContextVar[tuple[object, Mapping[str, Any]] | None] = ContextVar("cerebras_llm_call", default=None)
@@ -54,7 +56,7 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
     """
 
     _request_type: ClassVar[type[ChatRequest | CompletionRequest]] = CompletionRequest
-    _call_settings: ClassVar[frozenset[str]] = frozenset((TOKEN_IDS_OPTION,))
+    _call_settings: ClassVar[frozenset[str]] = frozenset((TOKEN_IDS_OPTION, "include_response_headers"))
 
     batch_size: int = Field(20, ge=1, description="Most prompts to send in one request.")
 
@@ -73,6 +75,10 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
         params: LangSmithParams = self._complete_ls_params(super()._get_ls_params(stop=stop, **kwargs), stop, kwargs)
         return params
 
+    def bind(self, **kwargs: Any) -> LLMBinding:
+        """Bind options."""
+        return LLMBinding(bound=self, kwargs=canonical_options(kwargs), config={})
+
     # ---- without a stream ----
 
     def _generate(
@@ -90,7 +96,7 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
             fields = self._merged(stop, kwargs)
             for count, prompt in batches(prompts, self.batch_size, token_ids=bool(kwargs.get(TOKEN_IDS_OPTION))):
                 response = self._sync_client.complete(**{**fields, "prompt": prompt})
-                generations += self._read(response, count, fields)
+                generations += self._read(response, count, fields, kwargs)
                 responses.append(response)
         return result_of(generations, responses)
 
@@ -110,13 +116,18 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
             fields = self._merged(stop, kwargs)
             for count, prompt in batches(prompts, self.batch_size, token_ids=bool(kwargs.get(TOKEN_IDS_OPTION))):
                 response = await self._async_client.complete(**{**fields, "prompt": prompt})
-                generations += self._read(response, count, fields)
+                generations += self._read(response, count, fields, kwargs)
                 responses.append(response)
         return result_of(generations, responses)
 
-    def _read(self, response: CompletionResponse, count: int, fields: Mapping[str, Any]) -> list[list[Generation]]:
-        n = {**fields, **(fields.get("extra_body") or {})}.get("n") or 1
-        return generations_of(response, count, n, headers=self.include_response_headers)
+    def _read(
+        self, response: CompletionResponse, count: int, fields: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> list[list[Generation]]:
+        return generations_of(response, count, number_of_answers(fields), headers=self._wants_headers(options))
+
+    def _wants_headers(self, options: Mapping[str, Any]) -> bool:
+        wanted = options.get("include_response_headers")
+        return self.include_response_headers if wanted is None else bool(wanted)
 
     def _streams(self, prompts: list[str], stop: list[str] | None, options: Mapping[str, Any]) -> bool:
         """Whether a call without a stream uses one all the same, for the sake of its callbacks."""
@@ -143,7 +154,7 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
                     if run_manager is not None:
                         run_manager.on_llm_new_token(chunk.text, chunk=chunk, verbose=self.verbose)
                     yield chunk
-            chunk = last_chunk(stream.response, headers=self.include_response_headers)
+            chunk = last_chunk(stream.response, headers=self._wants_headers(kwargs))
         if run_manager is not None:
             run_manager.on_llm_new_token(chunk.text, chunk=chunk, verbose=self.verbose)
         yield chunk
@@ -163,7 +174,7 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
                         if run_manager is not None:
                             await run_manager.on_llm_new_token(chunk.text, chunk=chunk, verbose=self.verbose)
                         yield chunk
-                chunk = last_chunk(stream.response, headers=self.include_response_headers)
+                chunk = last_chunk(stream.response, headers=self._wants_headers(kwargs))
         if run_manager is not None:
             await run_manager.on_llm_new_token(chunk.text, chunk=chunk, verbose=self.verbose)
         yield chunk

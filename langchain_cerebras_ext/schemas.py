@@ -137,7 +137,7 @@ def _source_of_type(schema: Any) -> tuple[JsonSchema, _Build, bool | None]:
         adapter = TypeAdapter(schema)
         plain = adapter.json_schema()
     except Exception as error:
-        raise ValueError(f"{schema!r} is not a schema: {error}") from error
+        raise RequestValidationError(f"{schema!r} is not a schema: {error}") from error
     plain.setdefault("title", getattr(schema, "__name__", None) or "output")
     return plain, _Instance(schema), None
 

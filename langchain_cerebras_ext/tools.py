@@ -190,6 +190,8 @@ def _choice(choice: str | bool | Mapping[str, Any] | None) -> Any:
         return "required"
     if isinstance(choice, str):
         return _CHOICES.get(choice) or _named(choice)
+    if not isinstance(choice, Mapping):
+        raise RequestValidationError(f"tool_choice: must be a text, a bool or a dictionary, got {choice!r}")
     kind, function = choice.get("type"), choice.get("function")
     if isinstance(function, Mapping):
         return _named(function.get("name"))

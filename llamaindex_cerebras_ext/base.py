@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Self
 
 from llama_index.core.base.llms.types import LLMMetadata
@@ -36,6 +37,7 @@ from cerebras_ext.settings import (
     SettingsOptions,
     Timeout,
     Transport,
+    resolve_base_url,
     resolve_key,
     resolve_settings,
 )
@@ -47,10 +49,16 @@ CALL_OPTIONS = frozenset(CallOptions.__annotations__)
 """What a call takes beside request fields; see `cerebras_ext.Client.chat`."""
 
 _CONNECTION = tuple(name for name in SettingsOptions.__annotations__ if name != "base_url")
+_CONNECTION_FIELDS = frozenset({"api_base", *_CONNECTION})
 # A dump holds no key, so an LLM can be made from one where the key is not there yet; the first call asks for it.
 _KEY_MAY_BE_MISSING: ContextVar[bool] = ContextVar("key_may_be_missing", default=False)
 _SHARED_BY_COPIES = ("callback_manager", "rate_limiter", "http_client", "async_http_client", "api_key", "verify")
-
+_NEVER_LEFT_OUT = {
+    "http_client": "pass proxy, verify, timeout and default_headers instead",
+    "async_http_client": "pass proxy, verify, timeout and default_headers instead",
+    "verify": "give the path of the CA file or folder",
+    "api_key": "give a function that a module defines, or the key",
+}
 
 TimeoutField = Annotated[
     Timeout | None,
@@ -66,6 +74,8 @@ VerifyField = Annotated[
     PlainSerializer(plain_verify),
     WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "string"}]}),
 ]
+# None is what OpenAI's class takes for no options.
+OptionsField = Annotated[dict[str, Any], BeforeValidator(lambda options: {} if options is None else options)]
 UrlField = Annotated[str | None, PlainSerializer(plain_url)]
 HeadersField = Annotated[dict[str, str] | None, PlainSerializer(plain_headers)]
 
@@ -100,7 +110,7 @@ class CerebrasBase(LLM):
     is_chat_class: ClassVar[bool] = True
 
     model: str = Field(min_length=1, description="Model id, or endpoint id of a dedicated endpoint.")
-    additional_kwargs: dict[str, Any] = Field(
+    additional_kwargs: OptionsField = Field(
         default_factory=dict, description="Request fields and call options of every call; they win over the fields."
     )
     context_window: int | None = Field(
@@ -164,15 +174,27 @@ class CerebrasBase(LLM):
 
     @model_validator(mode="after")
     def _check_values(self) -> Self:
-        self.request_type.check_fields(self._constructor_level())
+        given = self.model_fields_set
+        # The rule of `model`, which every LLM has, is here that of the request too.
+        if given.intersection(self.request_type.__pydantic_fields__) != {"model"}:
+            self.request_type.check_fields(self._constructor_level())
         options = {name: value for name, value in self.additional_kwargs.items() if name not in CALL_OPTIONS}
         if options:
             self.request_type.check_fields(options)
-        if self.model_fields_set & {"api_base", *_CONNECTION}:
-            settings = self._connection_settings()
-            # Any proxy will do for the check: without one the environment is searched, which costs the most.
-            resolve_settings(**{**settings, "proxy": settings["proxy"] or "http://localhost"})
+        if not given.isdisjoint(_CONNECTION_FIELDS):
+            self._check_connection()
         return self
+
+    def _check_connection(self) -> None:
+        settings = self._connection_settings()
+        # Any proxy will do for the check: without one the environment is searched, which costs the most.
+        settings["proxy"] = settings["proxy"] or "http://localhost"
+        settings["base_url"] = settings["base_url"] or resolve_base_url(None)
+        lasting = settings["verify"] is True and not settings["default_headers"]  # A file may be gone the next time.
+        if lasting and isinstance(settings["timeout"], float | None):
+            _check_settings(tuple(settings.items()))
+        else:
+            resolve_settings(**settings)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any] | str, **overrides: Any) -> Self:
@@ -303,16 +325,27 @@ class CerebrasBase(LLM):
     __hash__ = None  # type: ignore[assignment]
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.http_client is not None or self.async_http_client is not None:
-            raise TypeError(
-                "an LLM with an http client of its own cannot be pickled: pass proxy, verify, timeout and "
-                "default_headers instead of http_client"
-            )
-        return super().__getstate__()
+        """Return the state to pickle. Core leaves out what cannot be pickled; with these another LLM would come back.
+
+        Raises:
+            TypeError: A field that says with which key, to whom or how to connect cannot be pickled.
+        """
+        # Of a copy, since core deletes what cannot be pickled from the object itself.
+        state: dict[str, Any] = super(CerebrasBase, self.__copy__()).__getstate__()
+        for name, instead in _NEVER_LEFT_OUT.items():
+            if self.__dict__.get(name) is not None and name not in state["__dict__"]:
+                raise TypeError(f"an LLM with this {name} cannot be pickled: {instead}")
+        return state
 
     def __repr_args__(self) -> Any:
         for name, value in super().__repr_args__():
             yield name, plain_url(value) if name == "api_base" else value
+
+
+@lru_cache(maxsize=64)
+def _check_settings(settings: tuple[tuple[str, Any], ...]) -> None:
+    """Check settings whose check always ends alike: once, since it takes longer than making the LLM."""
+    resolve_settings(**dict(settings))
 
 
 def request_field(request: type[BaseModel], name: str) -> Any:

@@ -82,7 +82,7 @@ def _parts(blocks: Sequence[Any], where: str, *, images: bool) -> Iterator[Part]
 def _complaint(block: Any, where: str) -> str:
     kind = getattr(block, "block_type", type(block).__name__)
     if isinstance(block, ImageBlock):
-        return f"{where}: an image block is not accepted here; the service takes images in user messages only"
+        return f"{where}: an image block is not accepted here; images go into user messages of the chat model"
     if kind in _NOT_CONTENT:
         return f"{where}: a {kind} block belongs to an assistant message"
     return f"{where}: the service does not take {kind} blocks ({type(block).__name__})"

@@ -19,7 +19,7 @@ from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_ca
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.tools.types import BaseTool
-from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr
 
 from cerebras_ext.reasoning import ReplayReasoning
 from cerebras_ext.types import ChatRequest
@@ -33,6 +33,7 @@ from llamaindex_cerebras_ext.tools import (
     PartialArguments,
     ToolChoice,
     conversation,
+    plain,
     selections,
     settle_tools,
     tool_fields,
@@ -45,11 +46,7 @@ def _field(name: str) -> Any:
     return request_field(ChatRequest, name)
 
 
-def _plain(value: Any) -> Any:
-    return value.model_dump(exclude_none=True, by_alias=True) if isinstance(value, BaseModel) else value
-
-
-JsonObject = Annotated[dict[str, Any], BeforeValidator(_plain)]
+JsonObject = Annotated[dict[str, Any], BeforeValidator(plain)]
 
 
 class Cerebras(StructuredOutput, FunctionCallingLLM):

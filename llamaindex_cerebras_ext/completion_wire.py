@@ -12,12 +12,11 @@ from llama_index.core.base.llms.types import (
     LogProb,
     MessageRole,
     TextBlock,
-    ThinkingBlock,
-    ToolCallBlock,
 )
 
 from cerebras_ext import CompletionDelta, types
-from cerebras_ext.toolcalls import replayed_arguments
+from llamaindex_cerebras_ext.blocks import assistant_text, text_of
+from llamaindex_cerebras_ext.calls import wire_calls_of
 from llamaindex_cerebras_ext.from_wire import token_counts
 
 _LABELS = {
@@ -38,27 +37,19 @@ def messages_to_prompt(messages: Sequence[ChatMessage]) -> str:
     Reasoning of earlier turns is left out; tool calls are written as text.
 
     Raises:
-        ValueError: A block (an image, audio, ...) that text has no form for.
+        RequestValidationError: A block (an image, audio, ...) that text has no form for.
     """
-    turns = [f"{_LABELS[message.role]}: {_turn_text(message)}".rstrip() for message in messages]
+    turns = [
+        f"{_LABELS[message.role]}: {_turn_text(index, message)}".rstrip() for index, message in enumerate(messages)
+    ]
     return "\n\n".join([*turns, f"{_LABELS[MessageRole.ASSISTANT]}:"])
 
 
-def _turn_text(message: ChatMessage) -> str:
-    parts = []
-    for block in message.blocks:
-        if isinstance(block, TextBlock):
-            parts.append(block.text)
-        elif isinstance(block, ToolCallBlock):
-            arguments = replayed_arguments(block.tool_kwargs)
-            parts.append(f"[calls {block.tool_name} with {arguments}]")
-        elif not isinstance(block, ThinkingBlock):
-            kind = getattr(block, "block_type", type(block).__name__)
-            raise ValueError(
-                f"a {kind} block cannot be written into a prompt of the completions endpoint; use the chat model, or "
-                "turn it into text"
-            )
-    return "\n".join(part for part in parts if part)
+def _turn_text(index: int, message: ChatMessage) -> str:
+    if _LABELS[message.role] != _LABELS[MessageRole.ASSISTANT]:
+        return text_of(message.blocks, index, message.role.value)
+    calls = [f"[calls {name} with {text}]" for _, name, text in wire_calls_of(message, f"message {index}")]
+    return "\n".join([part for part in (assistant_text(message.blocks, index), *calls) if part])
 
 
 def logprob_lists(logprobs: Mapping[str, Any] | None) -> list[list[LogProb]] | None:

@@ -133,9 +133,9 @@ class ChunkBuilder:
             kwargs["tool_calls"] = self._kwargs[:]
         return objects.chat_response(
             {
-                "message": objects.chat_message({"role": _ASSISTANT, "blocks": blocks, "additional_kwargs": kwargs}),
-                "delta": text,
+                "message": objects.chat_message({"role": _ASSISTANT, "additional_kwargs": kwargs, "blocks": blocks}),
                 "raw": delta.raw,
+                "delta": text,
                 "logprobs": to_logprobs(delta.logprobs) if delta.logprobs else None,
                 "additional_kwargs": {"thinking_delta": thinking} if thinking else {},
             }
@@ -226,9 +226,9 @@ def token_counts(usage: Usage | None) -> dict[str, Any]:
 def to_logprobs(logprobs: Mapping[str, Any] | None) -> LogProbs | None:
     """Return for each token a list: the token itself, then the other most likely ones at its place."""
     content = (logprobs or {}).get("content")
-    if content is None:
+    if not isinstance(content, list):
         return None
-    return [_position(entry) for entry in content]
+    return [_position(entry) for entry in content if isinstance(entry, dict)]
 
 
 def _position(entry: Mapping[str, Any]) -> list[LogProb]:

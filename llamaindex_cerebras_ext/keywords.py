@@ -61,14 +61,18 @@ def constructor_fields(cls: type[BaseModel], data: Mapping[str, Any]) -> dict[st
         RequestValidationError: Unknown keywords, or two names of one field with different values. Values are not told,
             since one may be a key.
     """
+    known_fields = cls.__pydantic_fields__
+    if data.keys() <= known_fields.keys() and "top_logprobs" not in data:
+        return dict(data)
     fields: dict[str, Any] = {}
     wrong = []
     for given, value in data.items():
-        name = given if given in cls.model_fields else ALIASES.get(given, given)
-        if name in cls.model_fields:
-            if name in fields and fields[name] != value:
+        name = given if given in known_fields else ALIASES.get(given, given)
+        if name in known_fields:
+            known = fields.get(name)
+            if known is not None and value not in (None, known):
                 wrong.append(f"{given}: another name of {name!r}, which is given with another value")
-            fields[name] = value
+            fields[name] = value if known is None else known
             # OpenAI's default, which asks for nothing; the service refuses it without logprobs.
             if name == "top_logprobs" and value == 0 and not data.get("logprobs"):
                 del fields[name]

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from llama_index.core.base.llms.types import ChatResponse
 from llama_index.core.program.utils import FlexibleModel, create_flexible_model
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import BaseModel, RootModel
 
 from cerebras_ext.answers import json_answer, partial_json_answer
 from cerebras_ext.jsontext import dumps
@@ -60,7 +60,7 @@ class OutputFormat(Generic[ModelT]):
         if refusal or reason == "content_filter":
             raise RefusalError(f"The answer was withheld: {refusal or reason}", text=text, raw=raw)
         try:
-            return self._validate(json_answer(text))
+            return self._validate(self._restore(json_answer(text)))
         except ValueError as error:
             if reason == "length":
                 raise OutputTruncatedError(_truncation(text, raw), text=text, raw=raw) from error
@@ -74,18 +74,18 @@ class OutputFormat(Generic[ModelT]):
         value = partial_json_answer(text)
         if not value:
             return None
+        restored = self._restore(value)
         try:
-            return self._validate(value)
-        except ValidationError:
-            restored = self._restore(value)
+            return self._validate(restored)
+        except ValueError:  # pydantic's, or that of a number which JSON does not have
             return self.flexible_cls.model_validate(restored if isinstance(restored, dict) else {"root": restored})
 
     def _restore(self, answer: Any) -> Any:
         return answer if self._schema is None else self._schema.restore(answer)
 
-    def _validate(self, answer: Any) -> ModelT:
+    def _validate(self, restored: Any) -> ModelT:
         # As JSON, since classes in strict mode take a text for a date only there.
-        return self.output_cls.model_validate_json(dumps(self._restore(answer)))
+        return self.output_cls.model_validate_json(dumps(restored))
 
 
 def _truncation(text: str, raw: Mapping[str, Any]) -> str:

@@ -155,20 +155,32 @@ def _ended(output: ModelT) -> ModelT:
     return output
 
 
+_LONG = 2048
+
+
 class _Growing:
-    """Turns the chunks of a stream into objects: each that is new, and at the end the whole one."""
+    """Turns the chunks of a stream into objects: each that is new, and at the end the whole one.
+
+    A long text is read anew only when it has grown by a thirty-second of itself, so that the cost of a stream is in
+    proportion to its text and not to the square.
+    """
 
     def __init__(self, format_: OutputFormat[Any]) -> None:
         self._format = format_
         self._last: ChatResponse | None = None
         self._shown: BaseModel | None = None
+        self._read = 0
 
     def feed(self, chunk: ChatResponse) -> Generator[Any, None, None]:
         """Yield the object so far, if the chunk has changed it."""
         self._last = chunk
         if not chunk.delta:
             return
-        found = self._format.partial(chunk.message.content or "")
+        text = chunk.message.content or ""
+        if len(text) > _LONG and len(text) - self._read < len(text) >> 5:
+            return
+        self._read = len(text)
+        found = self._format.partial(text)
         if found is not None and found != self._shown:
             self._shown = found
             yield found

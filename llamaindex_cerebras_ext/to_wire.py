@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ThinkingBlock
+from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ThinkingBlock, ToolCallBlock
 
 from cerebras_ext.errors import RequestValidationError
 from cerebras_ext.reasoning import ReplayReasoning, replayed_turn
+from cerebras_ext.toolcalls import replayed_arguments
 from llamaindex_cerebras_ext.blocks import assistant_text, text_of, user_content
 from llamaindex_cerebras_ext.calls import CallIds, wire_calls_of, wire_name
 
@@ -24,6 +25,8 @@ _ROLES: dict[str, str] = {
     MessageRole.TOOL: "tool",
     MessageRole.FUNCTION: "tool",
 }
+
+_CONTENT_ONLY = frozenset({"system", "developer", "user", "assistant"})
 
 _PROVIDER_KEYS = ("model_provider", "provider", "provider_name", "llm_provider")
 
@@ -45,6 +48,8 @@ def to_wire(messages: Sequence[ChatMessage], replay_reasoning: ReplayReasoning =
 def _message(index: int, message: ChatMessage, mode: ReplayReasoning, ids: CallIds) -> WireMessage:
     role = _ROLES.get(message.role)
     blocks, kwargs = message.blocks, message.additional_kwargs
+    if len(blocks) == 1 and not kwargs and blocks[0].__class__ is TextBlock and role in _CONTENT_ONLY:
+        return {"role": role, "content": blocks[0].text}
     if role == "user":
         wire: WireMessage = {"role": role, "content": user_content(blocks, index)}
     elif role == "assistant":
@@ -63,16 +68,18 @@ def _message(index: int, message: ChatMessage, mode: ReplayReasoning, ids: CallI
 
 
 def _assistant(index: int, message: ChatMessage, mode: ReplayReasoning, ids: CallIds) -> WireMessage:
-    blocks, kwargs = message.blocks, message.additional_kwargs
     wire: WireMessage = {"role": "assistant"}
-    if not kwargs and len(blocks) == 1 and isinstance(blocks[0], TextBlock):
-        wire["content"] = blocks[0].text
-        return wire
+    plain = None if message.additional_kwargs else _plain_turn(message.blocks)
+    if plain is not None:
+        content, found = plain
+        reasoning = None
+    else:
+        found = wire_calls_of(message, f"message {index}")
+        content, reasoning = replayed_turn(assistant_text(message.blocks, index), _own_reasoning(message), mode)
     calls = [
         {"id": call_id, "type": "function", "function": {"name": wire_name(name), "arguments": arguments}}
-        for call_id, (_, name, arguments) in ids.open(index, wire_calls_of(message, f"message {index}"))
+        for call_id, (_, name, arguments) in ids.open(index, found)
     ]
-    content, reasoning = replayed_turn(assistant_text(blocks, index), _own_reasoning(message), mode)
     if content or not (calls or reasoning):
         wire["content"] = content
     if reasoning:
@@ -80,6 +87,21 @@ def _assistant(index: int, message: ChatMessage, mode: ReplayReasoning, ids: Cal
     if calls:
         wire["tool_calls"] = calls
     return wire
+
+
+def _plain_turn(blocks: Sequence[Any]) -> tuple[str | None, list[tuple[str | None, str, str]]] | None:
+    """Return text and calls of a turn that has one text at most and calls: what most have, in one pass."""
+    text: str | None = None
+    calls: list[tuple[str | None, str, str]] = []
+    for block in blocks:
+        kind = block.__class__
+        if kind is ToolCallBlock:
+            calls.append((block.tool_call_id or None, block.tool_name, replayed_arguments(block.tool_kwargs)))
+        elif kind is TextBlock and text is None:
+            text = block.text
+        else:
+            return None
+    return text or "", calls
 
 
 def _own_reasoning(message: ChatMessage) -> str:

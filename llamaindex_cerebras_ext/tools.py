@@ -107,12 +107,13 @@ def settle_tools(fields: dict[str, Any]) -> dict[str, Any]:
     kinds = {(tool.get("function") or {}).get("strict") if isinstance(tool, dict) else "tool" for tool in tools}
     if len(kinds) == 1 and "tool" not in kinds and (choice is None or choice in _CHOICES.values()):
         return fields
-    specs = tool_specs([_plain(tool) for tool in tools])
+    specs = tool_specs([plain(tool) for tool in tools])
     return {**fields, "tools": specs, "tool_choice": resolve_choice(choice, specs, required=False)}
 
 
-def _plain(tool: Any) -> BaseTool | Mapping[str, Any]:
-    return tool.model_dump(exclude_none=True, by_alias=True) if isinstance(tool, BaseModel) else tool
+def plain(value: Any) -> Any:
+    """Return a pydantic model (a tool, a response format) as the dictionary to send, and anything else as it is."""
+    return value.model_dump(exclude_none=True, by_alias=True) if isinstance(value, BaseModel) else value
 
 
 def conversation(user_msg: str | ChatMessage | None, chat_history: Sequence[ChatMessage] | None) -> list[ChatMessage]:

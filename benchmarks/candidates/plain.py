@@ -46,7 +46,7 @@ class RawHttpx:
     """httpx clients as a careful user would make them."""
 
     def __init__(self, setup: Setup) -> None:
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=16)
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
         self.client = httpx.Client(headers=_HEADERS, timeout=60, limits=limits, verify=False)
         self.async_client = httpx.AsyncClient(headers=_HEADERS, timeout=60, limits=limits, verify=False)
         self.setup = setup

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchmarks.bench import Bench
-from benchmarks.sections import calls, concurrency, models, payloads, startup, streaming, tools
+from benchmarks.sections import calls, concurrency, http2, models, payloads, startup, streaming, tools
 
 SECTIONS: dict[str, Callable[[Bench], None]] = {
     "import": startup.imports,
@@ -16,6 +16,7 @@ SECTIONS: dict[str, Callable[[Bench], None]] = {
     "length": streaming.length,
     "paced": streaming.paced,
     "concurrent streams": concurrency.streams,
+    "http2": http2.protocols,
     "tools": tools.deltas,
     "history": calls.history,
     "payloads": payloads.encodings,

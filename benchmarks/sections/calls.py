@@ -15,12 +15,12 @@ def one_call(bench: Bench) -> None:
     """One short call after the other, on a connection that is open."""
     scenario = Scenario(tokens=20)
     plain = bench.subjects("plain", scenario, ("sdk", "core") if bench.quick else ())
-    candidates = sync_and_async(plain, "call", 50)
+    candidates = sync_and_async(plain, "call", 30)
     for framework in FRAMEWORKS:
         skip = ("floor", "incumbent") if bench.quick else ()
         subjects = bench.subjects(framework, scenario, skip) | bench.fast(framework, scenario)
-        candidates += sync_and_async({f"{framework} {key}": pair for key, pair in subjects.items()}, "call", 50)
-    samples = bench.compare("One call", "µs a call", candidates, 11)
+        candidates += sync_and_async({f"{framework} {key}": pair for key, pair in subjects.items()}, "call", 30)
+    samples = bench.compare("One call", "µs a call", candidates, 7)
     for framework in FRAMEWORKS:
         for path in ("sync", "async"):
             ours, best = f"{framework} ours {path}", f"{framework} ours fast {path}"

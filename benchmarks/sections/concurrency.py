@@ -6,7 +6,7 @@ import asyncio
 
 from benchmarks.bench import FRAMEWORKS, Bench
 from benchmarks.candidates import Subject
-from benchmarks.measure import Candidate, Sample, Work, run_async, spread
+from benchmarks.measure import Candidate, Sample, Work, ratio, run_async, spread
 from benchmarks.scenarios import Scenario
 from benchmarks.targets import Figure
 
@@ -26,9 +26,9 @@ def calls(bench: Bench) -> None:
             Candidate(f"{key} {count}", _gather(one, count))
             for count in ((10, 500) if bench.quick else CALLS)
             for key, (_, one) in subjects.items()
-            if not (key == "incumbent" and count > 100)
+            if not (key in ("incumbent", "sdk") and count > 100)
         ]
-        samples = bench.compare(f"Concurrent async calls, {framework}", "µs a call", candidates, 9)
+        samples = bench.compare(f"Concurrent async calls, {framework}", "µs a call", candidates, 5)
         for count in CALLS[1:]:
             bench.ratio(f"concurrent.{count}.{framework}", samples, f"ours {count}", "ours 10")
 
@@ -45,15 +45,15 @@ def _gather(subject: Subject, count: int) -> Work:
 
 
 def streams(bench: Bench) -> None:
-    """10, 100 and 500 async streams of 2,500 tokens a second each: how many tokens a second arrive?"""
+    """1, 10, 100 and 500 async streams of 2,500 tokens a second each: how many tokens a second arrive?"""
     rates: dict[str, dict[int, float]] = {}
     for framework in ("plain", *FRAMEWORKS):
-        for count, tokens, rounds in ((1, 1000, 3), (10, 1000, 5), (100, 250, 3), (500, 60, 3)):
+        for count, tokens, rounds in ((1, 1000, 3), (10, 1000, 3), (100, 250, 3), (500, 60, 3)):
             scenario = Scenario(tokens=tokens, rate=RATE)
-            skip = ("incumbent", "floor") if count == 500 else ("floor",)
+            skip = ("incumbent", "sdk", "floor") if count == 500 else ("floor",)
             subjects = bench.subjects(framework, scenario, skip) | bench.fast(framework, scenario)
             candidates = [Candidate(key, _stream_all(one, count, tokens)) for key, (_, one) in subjects.items()]
-            title = f"{count} async streams at 2,500 tokens/s each, {framework}"
+            title = f"{count} async streams of {tokens:,} tokens at 2,500 tokens/s each, {framework}"
             samples = bench.compare(title, "µs a token", candidates, rounds)
             for key, sample in samples.items():
                 rates.setdefault(f"{framework} {key}", {})[count] = 1e6 / sample.wall_median
@@ -70,10 +70,10 @@ def _figures(bench: Bench, framework: str, count: int, tokens: int, samples: dic
         best = ideal / samples["ours fast"].wall_median if "ours fast" in samples else None
         bench.figures[f"demand.10.{framework}"] = Figure(ideal / samples["ours"].wall_median, spread(shares), best)
     elif count == 100 and "incumbent" in samples:
-        theirs = samples["incumbent"].wall_median
-        best = theirs / samples["ours fast"].wall_median if "ours fast" in samples else None
-        wall = samples["ours"].wall
-        bench.figures[f"demand.100.{framework}"] = Figure(theirs / samples["ours"].wall_median, spread(wall), best)
+        theirs = samples["incumbent"]
+        value, by = ratio(theirs, samples["ours"], "wall")
+        best = ratio(theirs, samples["ours fast"], "wall")[0] if "ours fast" in samples else None
+        bench.figures[f"demand.100.{framework}"] = Figure(value, by, best)
 
 
 def _stream_all(subject: Subject, count: int, tokens: int) -> Work:

@@ -44,7 +44,7 @@ def imports(bench: Bench) -> None:
             codes |= {"core": "import cerebras_ext", "httpx": "import httpx", "sdk": "import cerebras.cloud.sdk"}
         samples = {name: Sample(name) for name in codes}
         first = 1 if bench.quick else 0
-        for number in range(first, 3 if bench.quick else 10):
+        for number in range(first, 3 if bench.quick else 6):
             empty, _ = in_process("pass")
             for name, code in codes.items():
                 try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks.bench import FRAMEWORKS, Bench, sync_and_async
 from benchmarks.candidates import Subject
-from benchmarks.measure import Candidate, Work, ratio, run_async
+from benchmarks.measure import Candidate, Sample, Work, ratio, run_async
 from benchmarks.scenarios import Scenario
 from benchmarks.targets import Figure
 
@@ -29,17 +29,11 @@ def streams(bench: Bench) -> None:
                     best=f"ours fast {path}",
                 )
             if events == 1:
-                bench.ratio(f"incumbent.k1.{framework}", samples, "ours sync", "incumbent sync")
-                _best(bench, f"incumbent.k1.{framework}", "ours fast async", "incumbent async", samples)
+                for path in ("sync", "async"):
+                    ours, best = f"ours {path}", f"ours fast {path}"
+                    bench.ratio(f"incumbent.k1.{framework}.{path}", samples, ours, f"incumbent {path}", best=best)
     if not bench.quick:
         _other_kinds(bench)
-
-
-def _best(bench: Bench, key: str, over: str, under: str, samples: dict) -> None:  # type: ignore[type-arg]
-    """Add to a figure of the sync path what the async one reaches with the options for speed."""
-    if key in bench.figures and over in samples:
-        figure = bench.figures[key]
-        bench.figures[key] = Figure(figure.value, figure.spread, ratio(samples[over], samples[under])[0])
 
 
 def _other_kinds(bench: Bench) -> None:
@@ -61,12 +55,18 @@ def length(bench: Bench) -> None:
         for tokens in (100, 1000, 10_000, 30_000):
             subjects = bench.subjects(framework, Scenario(tokens=tokens, events=8), ("incumbent",))
             candidates += [Candidate(f"{key} {tokens:,}", _repeat(one, tokens)) for key, (_, one) in subjects.items()]
-        samples = bench.compare(f"Streams by length, sync, {framework}", "µs a token", candidates, 7)
-        if "ours 1,000" not in samples:
-            continue
-        ours, by = ratio(samples["ours 10,000"], samples["ours 1,000"])
-        floor, _ = ratio(samples["floor 10,000"], samples["floor 1,000"])
-        bench.figures[f"growth.{framework}"] = Figure(ours / floor, by)
+        samples = bench.compare(f"Streams by length, sync, {framework}", "µs a token", candidates, 5)
+        ours, floor = _growth(samples, "ours"), _growth(samples, "floor")
+        if ours.cpu and floor.cpu:
+            bench.figures[f"growth.{framework}"] = Figure(*ratio(ours, floor))
+
+
+def _growth(samples: dict[str, Sample], key: str) -> Sample:
+    """Return, round by round, by how much a token of a long stream costs more."""
+    long, short = samples.get(f"{key} 10,000"), samples.get(f"{key} 1,000")
+    if long is None or short is None:
+        return Sample(key)
+    return Sample(key, [a / b for a, b in zip(long.cpu, short.cpu, strict=True)])
 
 
 def _repeat(subject: Subject, tokens: int) -> Work:

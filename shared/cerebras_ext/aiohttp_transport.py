@@ -44,6 +44,10 @@ def httpx_error(error: Exception) -> httpx.TransportError | None:
 
 def _reraise(error: Exception) -> NoReturn:
     mapped = httpx_error(error)
+    inner: BaseException | None = error
+    while inner is not None:  # aiohttp's frames hold the headers, and with them the key, which error trackers show
+        inner.__traceback__ = None
+        inner = inner.__cause__ or inner.__context__
     if mapped is None or mapped is error:
         raise error
     raise mapped from error

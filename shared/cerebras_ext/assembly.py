@@ -135,7 +135,7 @@ class _ChatChoice:
         self.message_extra: dict[str, Any] = {}
 
 
-_CHOICE_KEYS = frozenset(("index", "delta", "finish_reason", "logprobs", "reasoning_logprobs"))
+_CHOICE_KEYS = frozenset(("index", "delta", "message", "finish_reason", "logprobs", "reasoning_logprobs"))
 _DELTA_KEYS = frozenset(("role", "content", "reasoning", "reasoning_content", "tool_calls"))
 
 
@@ -168,6 +168,8 @@ class ChatAssembler(_Assembler):
         content = reasoning = ""
         calls = _NO_CALLS
         delta = choice.get("delta")
+        if delta is None:
+            delta = choice.get("message")  # a gateway that does not stream sends a whole message
         if delta:
             used = 0
             if "content" in delta:

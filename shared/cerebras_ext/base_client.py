@@ -11,6 +11,7 @@ import httpx
 from pydantic import SecretStr
 
 from cerebras_ext.body import single_reason
+from cerebras_ext.classify import ErrorTypes
 from cerebras_ext.endpoints import Endpoint, RequestT
 from cerebras_ext.errors import CerebrasError, ClientClosedError
 from cerebras_ext.exchange import Call, Options, make_request, prepare, split_options
@@ -28,12 +29,13 @@ class BaseClient(Generic[HttpT]):
     """Settings, key and life cycle, which both clients share. Making one opens nothing."""
 
     def __init__(self, http_client: HttpT | None, options: ClientOptions) -> None:
-        settings: dict[str, Any] = dict(options)
-        api_key, self._error_types = settings.pop("api_key", None), settings.pop("error_types", None)
-        self._settings: Settings = resolve_settings(**settings)
-        secret, self._key_from_environment = resolve_key(api_key)
-        self._secret: SecretStr | None = secret
+        # Emptied in place: error trackers show the local variables of all frames, and the key must not be among them.
+        settings: dict[str, Any] = options  # type: ignore[assignment]
         self._http = http_client
+        self._error_types: ErrorTypes | None = settings.pop("error_types", None)
+        self._secret: SecretStr | None
+        self._secret, self._key_from_environment = resolve_key(settings.pop("api_key", None))
+        self._settings: Settings = resolve_settings(**settings)
         self._closed = False
 
     @property
@@ -42,6 +44,8 @@ class BaseClient(Generic[HttpT]):
         return self._settings.base_url
 
     def __repr__(self) -> str:
+        if "_settings" not in self.__dict__:
+            return f"{type(self).__name__}(not made yet)"
         return f"{type(self).__name__}(base_url={mask_url(self.base_url)!r}, api_key='***')"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -60,12 +64,12 @@ class BaseClient(Generic[HttpT]):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.__copy__()
 
-    def _key(self) -> str:
+    def _key(self) -> SecretStr:
         if self._closed:
             raise ClientClosedError("this client was closed; make a new one")
         if self._secret is None:
             self._secret = resolve_key(None)[0]
-        return self._secret.get_secret_value()
+        return self._secret
 
     def _prepare(
         self, endpoint: Endpoint[RequestT, Any, Any], request: Any, keywords: Mapping[str, Any], *, stream: bool

@@ -78,7 +78,9 @@ def completion_body(request: CompletionRequest, *, stream: bool) -> Body:
     Raises:
         RequestValidationError: Two fields contradict each other.
     """
-    body = _finish(request.model_dump(exclude_none=True, by_alias=True), request.extra_body, stream)
+    # The prompt is plain data as it is, and may have very many token ids.
+    fields = request.model_dump(exclude_none=True, by_alias=True, exclude={"prompt"})
+    body = _finish({"model": request.model, "prompt": request.prompt, **fields}, request.extra_body, stream)
     best_of, count = body.get("best_of"), _count(body.get("n"))
     if best_of is not None:
         if stream:

@@ -11,6 +11,7 @@ from typing import Any
 
 from cerebras_ext import errors
 from cerebras_ext.hints import hint_for
+from cerebras_ext.jsontext import loads
 from cerebras_ext.ratelimit import findable, parse_number, safe_headers
 from cerebras_ext.types.common import ErrorBody
 
@@ -31,8 +32,10 @@ _BY_STATUS: dict[int, type[errors.APIStatusError]] = {
     )
     if cls.expected_status is not None
 }
-_LENGTHS = re.compile(r"length is (\d+) while limit is (\d+)")
-_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+_LENGTHS = re.compile(r"length is (\d{1,18}) while limit is (\d{1,18})")
+_TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+_HTML_LIMIT = 10_000
+"""Characters of a page that are looked at: tags that are never closed take the square of its length."""
 _BODY_LIMIT = 2_000
 
 ErrorTypes = Mapping[type[errors.CerebrasError], type[errors.CerebrasError]]
@@ -41,11 +44,10 @@ ErrorTypes = Mapping[type[errors.CerebrasError], type[errors.CerebrasError]]
 
 def decode_body(content: bytes) -> Any:
     """Return the JSON value of a body, or its text where it is not JSON."""
-    text = content.decode("utf-8", errors="replace")
     try:
-        return json.loads(text)
+        return loads(content)
     except ValueError:
-        return text
+        return content.decode("utf-8", errors="replace")
 
 
 def read_error_body(body: Any) -> ErrorBody:
@@ -74,7 +76,7 @@ def _plain_text(body: Any) -> str | None:
         return None
     text = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False, default=str)
     if "<html" in text[:2000].lower() or "<!doctype" in text[:2000].lower():
-        text = _TAGS.sub(" ", text)
+        text = _TAGS.sub(" ", text[:_HTML_LIMIT])
     text = " ".join(text.split())
     return text[:500] or None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import logging
 import os
 import ssl
 import sys
@@ -292,7 +293,16 @@ def _proxy(settings: ConnectionSettings) -> httpx.Proxy | None:
     return httpx.Proxy(settings.proxy, ssl_context=ssl_context(settings) if secure else None)
 
 
+@lru_cache(maxsize=1)
+def _hide_headers() -> None:
+    """Take the debug lines of hpack out of all logs: they hold the headers as they are, and with them the key."""
+    for name in ("hpack.hpack", "hpack.table"):
+        logging.getLogger(name).addFilter(lambda record: record.levelno > logging.DEBUG)
+
+
 def _make_sync(settings: ConnectionSettings) -> httpx.BaseTransport:
+    if settings.http2:
+        _hide_headers()
     return httpx.HTTPTransport(
         verify=ssl_context(settings),
         http2=settings.http2,
@@ -307,6 +317,8 @@ def _make_async(settings: ConnectionSettings) -> httpx.AsyncBaseTransport:
 
         proxy = httpx.Proxy(settings.proxy) if settings.proxy else None
         return AiohttpTransport(ssl_context(settings), proxy, IDLE_SECONDS)
+    if settings.http2:
+        _hide_headers()
     return httpx.AsyncHTTPTransport(
         verify=ssl_context(settings),
         http2=settings.http2,

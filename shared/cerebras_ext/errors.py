@@ -26,6 +26,7 @@ CerebrasError
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -33,6 +34,7 @@ from cerebras_ext.ratelimit import RateLimits
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
 
 
 class CerebrasError(Exception):
@@ -59,8 +61,10 @@ class RequestValidationError(CerebrasError, ValueError):
     def from_pydantic(cls, error: ValidationError, model: type[BaseModel]) -> Self:
         """Turn pydantic's report into one line per fault, with the nearest name for an unknown field."""
         lines = []
-        for item in error.errors(include_url=False, include_context=True):
-            path = ".".join(str(step) for step in item["loc"])
+        faults = [(_path(item), item) for item in error.errors(include_url=False, include_context=True)]
+        for path, item in faults:
+            if _is_other_branch(path, item, faults):
+                continue
             if item["type"] == "extra_forbidden":
                 lines.append(unknown_field_message(path, str(item["loc"][-1]), _siblings(item["loc"], model)))
             elif item["type"] == "missing":
@@ -68,6 +72,28 @@ class RequestValidationError(CerebrasError, ValueError):
             else:
                 lines.append(f"{path}: {item['msg']} (got {_shorten(item['input'])})")
         return cls("\n".join(dict.fromkeys(lines)))
+
+
+_BRANCH = re.compile(r"str|list\[.*|constrained-.*|tagged-union\[.*")
+"""What pydantic calls the members of a union that have no tag."""
+
+
+def _path(item: ErrorDetails) -> str:
+    """Return where a fault is, without the branches of unions; the name of an unknown member is always told."""
+    loc, unknown = item["loc"], item["type"] == "extra_forbidden"
+    last = loc[-1:] if unknown else ()
+    steps = [step for step in (loc[:-1] if unknown else loc) if isinstance(step, int) or not _BRANCH.fullmatch(step)]
+    return ".".join(map(str, (*steps, *last)))
+
+
+def _is_other_branch(path: str, item: ErrorDetails, faults: list[tuple[str, ErrorDetails]]) -> bool:
+    """Whether a value is only told not to be of a type that it was not meant to have: another complaint says more."""
+    if not item["type"].endswith("_type") or not any(_BRANCH.fullmatch(str(step)) for step in item["loc"]):
+        return False
+    return any(
+        other.startswith(f"{path}.") or (other == path and not fault["type"].endswith("_type"))
+        for other, fault in faults
+    )
 
 
 def _shorten(value: Any, limit: int = 80) -> str:

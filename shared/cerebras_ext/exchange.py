@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, SecretStr, ValidationError
 
 from cerebras_ext import errors
 from cerebras_ext._version import __version__
@@ -19,7 +19,7 @@ from cerebras_ext.encoding import encode_body
 from cerebras_ext.endpoints import DeltaT, Endpoint, RequestT, ResponseT
 from cerebras_ext.jsontext import loads
 from cerebras_ext.ratelimit import ResponseInfo, findable, safe_headers
-from cerebras_ext.settings import Settings, check_queue_threshold, make_timeout, mask_url
+from cerebras_ext.settings import Settings, check_headers, check_queue_threshold, make_timeout, mask_url
 
 INTEGRATION_NAME = "cerebras-ext"
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -36,7 +36,7 @@ class Options:
     """What may be given with a single call beside the request's fields."""
 
     timeout: float | httpx.Timeout | None = None
-    extra_headers: Mapping[str, str] | None = None
+    extra_headers: Mapping[str, str] | None = field(default=None, repr=False)
     queue_threshold: int | None = None
 
 
@@ -51,16 +51,19 @@ def split_options(keywords: Mapping[str, Any]) -> tuple[Options, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request ready to be sent, as often as it takes: every attempt sends the same bytes."""
+    """A request ready to be sent, as often as it takes: every attempt sends the same bytes.
+
+    Error trackers show the local variables of a traceback, so what holds the key is not in its `repr`.
+    """
 
     method: str
     url: httpx.URL
-    headers: list[tuple[str, str]]
-    content: bytes
+    headers: list[tuple[str, str]] = field(repr=False)
+    content: bytes = field(repr=False)
     timeout: httpx.Timeout
     own_timeout: bool
     body: Body
-    secret: str
+    secret: str = field(repr=False)
 
     def build(self) -> httpx.Request:
         """Return a new HTTP request."""
@@ -73,33 +76,36 @@ class Call:
         )
 
 
-def _check_headers(headers: Mapping[str, str]) -> None:
-    for name, value in headers.items():
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise errors.RequestValidationError(f"extra_headers: names and values must be text, got {name!r}")
-        if "\n" in value or "\r" in value or not name.strip():
-            raise errors.RequestValidationError(f"extra_headers: {name!r} has a line break or no name")
-        if not value.isascii() or not name.isascii():
-            raise errors.RequestValidationError(f"extra_headers: {name!r} has characters outside of ASCII")
+def make_headers(
+    settings: Settings, key: SecretStr, options: Options, described: Mapping[str, str], *, stream: bool
+) -> dict[str, str]:
+    """Return the headers of a request. Later levels win, whatever the case of a name.
 
+    Args:
+        settings: Has the headers of every request.
+        key: The API key.
+        options: Have the headers of this request.
+        described: Headers that describe the body; they win over everything.
+        stream: Whether the answer is streamed.
 
-def make_headers(settings: Settings, secret: str, options: Options, *, stream: bool) -> dict[str, str]:
-    """Return the headers of a request. Later levels win, whatever the case of a name."""
+    Raises:
+        RequestValidationError: A header cannot be sent.
+    """
+    own = check_headers("extra_headers", options.extra_headers)
+    threshold = settings.queue_threshold if options.queue_threshold is None else options.queue_threshold
+    check_queue_threshold(threshold)
     headers = {
-        "Authorization": f"Bearer {secret}",
+        "Authorization": f"Bearer {key.get_secret_value()}",
         "Accept": "application/json",
         "Accept-Encoding": "identity" if stream else "gzip, deflate",
         "User-Agent": user_agent(),
         "X-Cerebras-3rd-Party-Integration": INTEGRATION_NAME,
         "Connection": "keep-alive",
     }
-    threshold = settings.queue_threshold if options.queue_threshold is None else options.queue_threshold
     if threshold is not None:
-        check_queue_threshold(threshold)
         headers["queue_threshold"] = str(threshold)
-    for level in (dict(settings.default_headers), options.extra_headers or {}):
-        _check_headers(level)
-        for name, value in level.items():
+    for level in (settings.default_headers, own, tuple(described.items())):
+        for name, value in level:
             for known in [known for known in headers if known.lower() == name.lower()]:
                 del headers[known]
             headers[name] = value
@@ -114,7 +120,7 @@ def make_url(base_url: str, path: str) -> httpx.URL:
 
 def prepare(
     settings: Settings,
-    secret: str,
+    key: SecretStr,
     method: str,
     path: str,
     options: Options,
@@ -127,14 +133,12 @@ def prepare(
     Raises:
         RequestValidationError: The body or a header cannot be sent.
     """
-    headers = make_headers(settings, secret, options, stream=stream)
-    content = b""
+    content, described = b"", dict[str, str]()
     if body is not None:
         try:
             content, described = encode_body(body, settings.payload)
         except ValueError as error:
             raise errors.RequestValidationError(str(error)) from None
-        headers.update(described)
     timeout = settings.timeout if options.timeout is None else make_timeout(options.timeout)
     if stream and settings.stream_idle_timeout is not None:
         timeout = httpx.Timeout(
@@ -145,7 +149,8 @@ def prepare(
         )
     own_timeout = options.timeout is not None or not settings.timeout_is_default
     url = make_url(settings.base_url, path)
-    return Call(method, url, list(headers.items()), content, timeout, own_timeout, body or {}, secret)
+    headers = make_headers(settings, key, options, described, stream=stream)
+    return Call(method, url, list(headers.items()), content, timeout, own_timeout, body or {}, key.get_secret_value())
 
 
 def make_request(request_type: type[RequestT], request: Any, fields: Mapping[str, Any]) -> RequestT:
@@ -161,6 +166,9 @@ def make_request(request_type: type[RequestT], request: Any, fields: Mapping[str
     if request is None:
         return request_type(**fields)
     if isinstance(request, Mapping):
+        unnamed = [key for key in request if not isinstance(key, str)]
+        if unnamed:
+            raise errors.RequestValidationError(f"request: names of fields must be text, got {unnamed[0]!r}")
         return request_type(**{**request, **fields})
     raise errors.RequestValidationError(
         f"request: must be a {request_type.__name__} or keywords, got {type(request).__name__}"
@@ -178,7 +186,8 @@ def connection_error(error: httpx.HTTPError, call: Call) -> errors.CerebrasError
         return errors.APITimeoutError(f"{host} did not answer in time ({cause})")
     if isinstance(error, httpx.DecodingError):
         return errors.APIResponseError(f"the answer of {host} cannot be decoded ({cause})")
-    failure = errors.APIConnectionError(f"no connection to {host} ({cause})")
+    broke = isinstance(error, (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError))
+    failure = errors.APIConnectionError(f"{'lost the' if broke else 'no'} connection to {host} ({cause})")
     failure.is_retryable = isinstance(error, httpx.TransportError) and not isinstance(
         error, (httpx.UnsupportedProtocol, httpx.LocalProtocolError)
     )

@@ -59,7 +59,7 @@ def refuse_constants(text: bytes | str) -> None:
         ValueError: There is one.
     """
     names = (b"NaN", b"Infinity") if isinstance(text, bytes) else ("NaN", "Infinity")
-    if any(name in text for name in names):  # type: ignore[operator]
+    if any(name[:1] in text and name in text for name in names):  # type: ignore[operator]
         json.loads(text, parse_constant=_refuse_constant)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import urllib.parse
 import urllib.request
@@ -15,7 +16,7 @@ import httpx
 from pydantic import SecretStr
 
 from cerebras_ext.encoding import Payload, check_payload
-from cerebras_ext.errors import MissingAPIKeyError, nearest_name
+from cerebras_ext.errors import MissingAPIKeyError, RequestValidationError, nearest_name
 from cerebras_ext.retry import RetryPolicy
 
 Transport = Literal["httpx", "aiohttp"]
@@ -79,9 +80,15 @@ def normalize_base_url(url: str) -> str:
     Raises:
         ValueError: Not an http or https URL.
     """
-    parts = urllib.parse.urlsplit(url.strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"base_url: must be an http or https URL like {DEFAULT_BASE_URL}, got {mask_url(url)!r}")
+    try:
+        url = url.strip()
+        parts = urllib.parse.urlsplit(url)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except (ValueError, AttributeError):
+        known = False
+    if not known or " " in url or not url.isprintable():
+        shown = mask_url(url) if isinstance(url, str) else url
+        raise ValueError(f"base_url: must be an http or https URL like {DEFAULT_BASE_URL}, got {shown!r}")
     path = parts.path.rstrip("/")
     path = path.removesuffix("/v1").rstrip("/")
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc, path, "", ""))
@@ -89,7 +96,10 @@ def normalize_base_url(url: str) -> str:
 
 def mask_url(url: str) -> str:
     """Return a URL without user name and password, for texts and logs."""
-    parts = urllib.parse.urlsplit(url)
+    try:
+        parts = urllib.parse.urlsplit(url)
+    except ValueError:
+        return "***" if "@" in url else url
     if "@" not in parts.netloc:
         return url
     return urllib.parse.urlunsplit(parts._replace(netloc="***@" + parts.netloc.rpartition("@")[2]))
@@ -120,6 +130,33 @@ def make_timeout(timeout: float | httpx.Timeout | Mapping[str, float | None] | N
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < float("inf"):
         raise ValueError(f"timeout: must be a positive number of seconds or an httpx.Timeout, got {timeout!r}")
     return httpx.Timeout(float(seconds), connect=min(float(seconds), CONNECT_TIMEOUT))
+
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"(?:[!-~](?:[\t -~]*[!-~])?)?")
+
+
+def check_headers(setting: str, headers: Mapping[str, str] | None) -> tuple[tuple[str, str], ...]:
+    """Return headers as pairs. A value that cannot be sent is not told, since it may be a secret.
+
+    Raises:
+        RequestValidationError: Not a mapping of text, or a name or value that HTTP has no form for.
+    """
+    if headers is None:
+        return ()
+    if not isinstance(headers, Mapping):
+        raise RequestValidationError(f"{setting}: must be a mapping of names to values, got {type(headers).__name__}")
+    for name, value in headers.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise RequestValidationError(f"{setting}: names and values must be text, and {name!r} or its value is none")
+        if not _HEADER_NAME.fullmatch(name):
+            raise RequestValidationError(f"{setting}: {name!r} is no name of a header")
+        if not _HEADER_VALUE.fullmatch(value):
+            raise RequestValidationError(
+                f"{setting}: the value of {name!r} has a line break, a control character, spaces around it or "
+                "characters outside of ASCII"
+            )
+    return tuple(headers.items())
 
 
 def check_queue_threshold(value: int | None) -> None:
@@ -162,7 +199,7 @@ def check_transport(transport: str, http2: bool) -> None:
             )
 
 
-_PROXY_SCHEMES = ("http://", "https://", "socks5://", "socks5h://")
+_PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
 
 
 def check_verify(verify: bool | str | os.PathLike[str] | ssl.SSLContext | None) -> bool | str | ssl.SSLContext:
@@ -178,14 +215,24 @@ def check_verify(verify: bool | str | os.PathLike[str] | ssl.SSLContext | None) 
     return True if verify is None else verify
 
 
+def _is_proxy(url: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        return parts.scheme in _PROXY_SCHEMES and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+
+
 def resolve_proxy(proxy: str | None, base_url: str) -> str | None:
     """Return the proxy for a base URL: the argument, else HTTP(S)_PROXY and ALL_PROXY unless NO_PROXY excludes it.
 
     Raises:
-        ValueError: The argument is no proxy URL.
+        ValueError: No proxy URL.
     """
     if proxy is not None:
-        if proxy and not proxy.lower().startswith(_PROXY_SCHEMES):
+        if not isinstance(proxy, str):
+            raise ValueError(f"proxy: must be a URL as text, got {type(proxy).__name__}")
+        if proxy and not _is_proxy(proxy):
             raise ValueError(f"proxy: must be a URL with http, https or socks5, got {mask_url(proxy)!r}")
         return proxy or None
     parts = urllib.parse.urlsplit(base_url)
@@ -195,6 +242,10 @@ def resolve_proxy(proxy: str | None, base_url: str) -> str | None:
     chosen = found.get(parts.scheme) or found.get("all")
     if chosen and "://" not in chosen:
         chosen = f"http://{chosen}"
+    if chosen and not _is_proxy(chosen):
+        raise ValueError(
+            f"proxy: the environment's {mask_url(chosen)!r} is no URL with http, https or socks5; proxy='' takes none"
+        )
     return chosen
 
 
@@ -205,11 +256,11 @@ class Settings:
     `api_key` is None where the key is to be read from the environment again (after unpickling elsewhere).
     """
 
-    base_url: str
+    base_url: str = field(repr=False)
     timeout: httpx.Timeout
     retries: RetryPolicy
     connection: ConnectionSettings
-    default_headers: tuple[tuple[str, str], ...] = ()
+    default_headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     payload: Payload = "json"
     queue_threshold: int | None = None
     stream_idle_timeout: float | None = None
@@ -226,6 +277,8 @@ def resolve_key(api_key: ApiKey | None) -> tuple[SecretStr, bool]:
     value = api_key() if callable(api_key) else api_key
     if isinstance(value, SecretStr):
         value = value.get_secret_value()
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"api_key: must be text, got {type(value).__name__}")
     from_environment = not value
     if from_environment:
         value = os.environ.get(KEY_VARIABLE, "")
@@ -233,6 +286,7 @@ def resolve_key(api_key: ApiKey | None) -> tuple[SecretStr, bool]:
     if not value:
         raise MissingAPIKeyError
     if not value.isascii() or not value.isprintable() or " " in value:
+        del api_key, value  # a traceback with local variables would show them
         raise ValueError("api_key: has characters that an HTTP header cannot hold; was it copied with something else?")
     return SecretStr(value), from_environment
 
@@ -262,7 +316,7 @@ def resolve_settings(**given: Unpack[SettingsOptions]) -> Settings:
             http2,
             transport,
         ),
-        default_headers=tuple((given.get("default_headers") or {}).items()),
+        default_headers=check_headers("default_headers", given.get("default_headers")),
         payload=payload,
         queue_threshold=given.get("queue_threshold"),
         stream_idle_timeout=_positive("stream_idle_timeout", given.get("stream_idle_timeout")),
@@ -288,6 +342,8 @@ def _retry_policy(max_retries: int | None, max_retry_wait: float | None) -> Retr
 
 
 def _positive(name: str, value: float | None) -> float | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0):
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
         raise ValueError(f"{name}: must be a positive number of seconds, got {value!r}")
     return value

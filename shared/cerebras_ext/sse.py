@@ -23,12 +23,13 @@ class SSEDecoder:
     [HTML standard](https://html.spec.whatwg.org/multipage/server-sent-events.html) says.
     """
 
-    __slots__ = ("_data", "_name", "_parts", "_skip_lf", "_started")
+    __slots__ = ("_bare", "_data", "_name", "_parts", "_skip_lf", "_started")
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._data: list[bytes] = []
         self._name = b""
+        self._bare = False
         self._skip_lf = False
         self._started = False
 
@@ -79,11 +80,16 @@ class SSEDecoder:
                     events.append(Event(data[0] if len(data) == 1 else b"\n".join(data), self._name))
                     data.clear()
                 self._name = b""
+                self._bare = False
+            elif self._bare:
+                data.append(line)
             elif line == b"data":
                 data.append(b"")
             elif line.startswith(b"event:"):
                 self._name = line[6:].strip(b" ")
             elif line.startswith(b"{"):
-                # No event at all, but a bare object, as an error inside a 200 may come (FACTS section 5).
+                # No event at all, but a bare object, as an error inside a 200 may come (FACTS section 5); indented,
+                # it takes the lines that follow too.
                 data.append(line)
+                self._bare = True
         return events

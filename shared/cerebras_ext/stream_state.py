@@ -111,7 +111,11 @@ class StreamState(Generic[DeltaT, ResponseT]):
         if self._failure is not None:
             raise self._failure
         if not self._assembler.complete:
-            raise errors.StreamTruncatedError("the stream ended without a finish reason: the answer is not complete")
+            kind = self._headers.get("content-type", "text/event-stream")
+            what = "" if "event-stream" in kind else f", and its content type is {kind[:80]!r}"
+            raise errors.StreamTruncatedError(
+                f"the stream ended without a finish reason: the answer is not complete{what}"
+            )
 
     def _take(self, events: list[Event]) -> list[DeltaT]:
         """Take events; what came before a failing one is handed out first, and the failure is kept for `finish`."""

@@ -277,7 +277,7 @@ class AsyncStream(_StreamBase[DeltaT, ResponseT]):
         opened, loop = getattr(self, "_opened", None), getattr(self, "_loop", None)
         if opened is not None and loop is not None and not loop.is_closed():
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(lambda: loop.create_task(close_shielded(opened.aclose())))
+                loop.call_soon_threadsafe(lambda: loop.create_task(_close(opened)))
 
     async def __aenter__(self) -> Self:
         return await self.open()
@@ -286,6 +286,11 @@ class AsyncStream(_StreamBase[DeltaT, ResponseT]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+async def _close(response: httpx.Response) -> None:
+    """Close what was dropped. A loop that ends may cancel this before it begins: nothing is made before that."""
+    await close_shielded(response.aclose())
 
 
 def _is_plain(response: httpx.Response) -> bool:

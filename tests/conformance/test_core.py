@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from pydantic import SecretStr
 
 from cerebras_ext import AsyncClient, ChatResponse, Client
 from cerebras_ext.assembly import ChatAssembler
@@ -123,7 +124,7 @@ def test_recorded_stream_is_the_same_however_it_is_split(number: str) -> None:
     for event in recordings.events(exchange):
         whole.feed(event)
     expected = whole.response().to_dict()
-    call = prepare(resolve_settings(), "k", "POST", "/", Options(), {}, stream=True)
+    call = prepare(resolve_settings(), SecretStr("k"), "POST", "/", Options(), {}, stream=True)
     rng = random.Random(number)
     positions = range(1, len(data)) if len(data) < 3000 else [rng.randrange(1, len(data)) for _ in range(60)]
     for position in positions:

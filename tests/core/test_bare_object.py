@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 import pytest
 
 from cerebras_ext import AsyncClient, Client
-from cerebras_ext.errors import ServerError
+from cerebras_ext.errors import ServerError, StreamTruncatedError
 from cerebras_ext.sse import Event, SSEDecoder
 
 ERROR = b'{"error": {"message": "busy", "type": "server_error", "code": "overloaded"}, "status_code": 503}'
@@ -41,3 +43,38 @@ def test_bare_object_is_read_however_it_is_cut() -> None:
     for position in range(1, len(ERROR)):
         decoder = SSEDecoder()
         assert decoder.feed(ERROR[:position]) + decoder.feed(ERROR[position:]) + decoder.finish() == [Event(ERROR)]
+
+
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+def test_indented_object_is_one_event(line_end: bytes) -> None:
+    text = json.dumps(json.loads(ERROR), indent=2).encode()
+    sent = text.replace(b"\n", line_end)
+    for position in range(1, len(sent)):
+        decoder = SSEDecoder()
+        assert decoder.feed(sent[:position]) + decoder.feed(sent[position:]) + decoder.finish() == [Event(text)]
+
+
+@pytest.mark.parametrize("framed", [b"%s", b"data: %s\n\n", b"data: %s\n\ndata: [DONE]\n\n"])
+@pytest.mark.parametrize("delta", [{}, {"delta": None}])
+def test_whole_answer_to_a_stream_request_is_read(framed: bytes, delta: dict[str, None]) -> None:
+    """Some gateways do not stream: their answer is the answer, and not an empty success."""
+    call = {"id": "t", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "hello", "reasoning": "r", "tool_calls": [call]}
+    choice = {"index": 0, "finish_reason": "tool_calls", "message": message, **delta}
+    body = framed % json.dumps({"id": "c", "model": "m", "choices": [choice]}).encode()
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+    with httpx.Client(transport=transport) as http:
+        stream = Client(api_key="k", http_client=http).stream_chat(REQUEST)
+        deltas = list(stream)
+    assert "".join(delta.content for delta in deltas) == stream.response.text == "hello"
+    assert stream.response.choices[0].to_dict() == {"index": 0, "finish_reason": "tool_calls", "message": message}
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "complete"])
+def test_page_instead_of_a_stream_is_named(endpoint: str) -> None:
+    answer = httpx.Response(200, html="<html>Sign in</html>")
+    with httpx.Client(transport=httpx.MockTransport(lambda _: answer)) as http:
+        client = Client(api_key="k", max_retries=0, http_client=http)
+        stream = client.stream_chat(REQUEST) if endpoint == "chat" else client.stream_complete(model="m", prompt="q")
+        with pytest.raises(StreamTruncatedError, match="text/html"):
+            list(stream)

@@ -84,6 +84,6 @@ def test_the_environment_is_not_read_at_import() -> None:
         "import cerebras_ext, cerebras_ext.client\n"
         "os.environ['CEREBRAS_API_KEY'] = 'later'; os.environ['CEREBRAS_BASE_URL'] = 'http://later:1'\n"
         "client = cerebras_ext.Client()\n"
-        "assert client.base_url == 'http://later:1' and client._key() == 'later'\n"
+        "assert client.base_url == 'http://later:1' and client._key().get_secret_value() == 'later'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

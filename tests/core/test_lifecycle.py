@@ -280,8 +280,8 @@ def test_a_key_from_the_environment_never_travels(make: AnyClient, dump: str, mo
     assert KEY.encode() not in data
     assert KEY.encode() in module.dumps(make(api_key=KEY))
     monkeypatch.setenv("CEREBRAS_API_KEY", "there")
-    assert pickle.loads(data)._key() == "there"
-    assert client._key() == KEY
+    assert pickle.loads(data)._key().get_secret_value() == "there"
+    assert client._key().get_secret_value() == KEY
     monkeypatch.delenv("CEREBRAS_API_KEY")
     with pytest.raises(MissingAPIKeyError):
         pickle.loads(data)._key()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from cerebras_ext import errors
+from cerebras_ext import AsyncClient, Client, connections, errors
 from tests.support import KEY, WAYS, Answer, Server, Way
 
 
@@ -49,3 +50,23 @@ def test_a_program_without_logging_set_up_prints_nothing() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, timeout=60, capture_output=True)
     assert (done.stdout, done.stderr) == (b"", b"")
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_http2_does_not_log_the_headers(caplog: pytest.LogCaptureFixture, is_async: bool) -> None:
+    """hpack logs each header that it writes, and each that it drops."""
+    hpack = pytest.importorskip("hpack")
+    options: dict[str, Any] = {"api_key": KEY, "base_url": "http://127.0.0.1:9", "http2": True, "max_retries": 0}
+    connections._hide_headers.cache_clear()
+    try:
+        with pytest.raises(errors.APIConnectionError):
+            asyncio.run(AsyncClient(**options).models()) if is_async else Client(**options).models()
+        with caplog.at_level(logging.DEBUG):
+            encoder = hpack.Encoder()
+            encoder.encode([(b"authorization", f"Bearer {KEY}".encode())])
+            encoder.header_table_size = 0
+        assert KEY not in caplog.text
+    finally:
+        for name in ("hpack.hpack", "hpack.table"):
+            logging.getLogger(name).filters.clear()
+        connections._hide_headers.cache_clear()

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from cerebras_ext import Client
 from cerebras_ext.assembly import ChatDelta, deltas_of_chat, deltas_of_completion
@@ -64,7 +65,7 @@ ANSWER = field(
     )
 )
 END = {"choices": [{"index": 0, "delta": {}, "text": "", "finish_reason": "stop"}]}
-CALLED = prepare(resolve_settings(), "k" * 20, "POST", "/", Options(), {}, stream=True)
+CALLED = prepare(resolve_settings(), SecretStr("k" * 20), "POST", "/", Options(), {}, stream=True)
 ENDPOINTS = pytest.mark.parametrize("endpoint", [CHAT, COMPLETION], ids=lambda endpoint: endpoint.path)
 
 

@@ -60,7 +60,7 @@ def test_environment_is_read_when_a_client_is_made(make: AnyClient, monkeypatch:
     monkeypatch.setenv("CEREBRAS_BASE_URL", "http://later:1/v1")
     client = make()
     assert client.base_url == "http://later:1"
-    assert client._key() == KEY
+    assert client._key().get_secret_value() == KEY
 
 
 # ---- base URL ----

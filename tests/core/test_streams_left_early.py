@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -224,3 +226,21 @@ async def test_cancelling_twice_still_closes(server: Server, options: dict[str, 
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await asyncio.to_thread(stall.gone.wait, 5)
+
+
+@pytest.mark.parametrize("way", ASYNC, ids=str)
+def test_a_stream_that_is_dropped_as_its_loop_ends_warns_of_nothing(
+    server: Server, options: dict[str, Any], way: Way
+) -> None:
+    server.script = [Answer((way.piece("a"), Stall()), framing="chunked")]
+    client = AsyncClient(**options)
+
+    async def leave() -> None:
+        await start(client, way).open()
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        asyncio.run(leave())
+        gc.collect()
+    assert [str(warning.message) for warning in warned] == []
+    wait_for(lambda: server.open_connections == 0)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from cerebras_ext import Client
 from cerebras_ext.emulator import Emulator
 
 if TYPE_CHECKING:
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def emulator(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emulator]:
-    with Emulator() as running:
+    """An emulator that the environment names, in a process where somebody else uses the shared connections too."""
+    with Emulator() as running, Client(api_key="any", base_url=running.base_url) as neighbour:
+        neighbour.models()
+        running.reset()
         monkeypatch.setenv("CEREBRAS_BASE_URL", running.base_url)
         monkeypatch.setenv("CEREBRAS_API_KEY", "csk-documentation-examples")
         yield running

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +47,33 @@ def test_examples_of_a_page_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     run(blocks_of(page.read_text(encoding="utf-8"), str(page)))
+
+
+COME_WITH_AN_EXTRA = {
+    "cerebras_ext",
+    "langchain_cerebras_ext",
+    "llamaindex_cerebras_ext",
+    "langchain_core",
+    "llama_index",
+    "pydantic",
+}
+
+
+def imported(code: str) -> set[str]:
+    """Return the top-level packages that a program imports."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
+    return {name.partition(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_page_says_how_to_install_what_its_examples_import(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    packages = set().union(*(imported(block.code) for block in blocks_of(text, page.name)))
+    others = packages - COME_WITH_AN_EXTRA - sys.stdlib_module_names
+
+    assert [name for name in others if not re.search(rf"pip install {name}\b", text)] == []
 
 
 @pytest.mark.parametrize("blocks", DOCSTRINGS)

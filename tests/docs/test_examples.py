@@ -59,6 +59,16 @@ def test_demo_says_that_it_runs_on_the_emulator(
 def test_demo_uses_the_real_service_when_there_is_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CEREBRAS_API_KEY", "csk-some-key")
     monkeypatch.delenv("CEREBRAS_BASE_URL", raising=False)
+    monkeypatch.delenv("CEREBRAS_API_BASE", raising=False)
 
     with service() as who:
         assert "real service" in who
+
+
+def test_demo_names_an_address_of_your_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CEREBRAS_API_KEY", "csk-some-key")
+    monkeypatch.setenv("CEREBRAS_BASE_URL", "http://127.0.0.1:8080")
+
+    with service() as who:
+        assert "http://127.0.0.1:8080" in who
+        assert "real service" not in who

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import tracemalloc
 
 import httpx
 import pytest
@@ -221,3 +222,19 @@ def test_command_line() -> None:
 def test_the_core_does_not_import_it() -> None:
     code = "import sys, cerebras_ext; sys.exit(any(name.startswith('cerebras_ext.emulator') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("length", ["-1", "\xb2", "9" * 5000, "1, 1", "0x5", ""])
+def test_a_length_that_is_no_number_is_refused(emu: Emulator, length: str) -> None:
+    sent = f"POST {CHAT} HTTP/1.1\r\ncontent-length: {length}\r\n\r\n".encode("latin-1")
+    assert exchange(emu, sent).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_small_body_that_unpacks_to_a_large_one_is_refused_before_it_fills_the_memory(emu: Emulator) -> None:
+    bomb = gzip.compress(bytes(200 * 1024 * 1024), compresslevel=1)
+    tracemalloc.start()
+    try:
+        assert post(emu, CHAT, bomb, {"content-encoding": "gzip"}).status_code == 413
+        assert tracemalloc.get_traced_memory()[1] < 170 * 1024 * 1024
+    finally:
+        tracemalloc.stop()

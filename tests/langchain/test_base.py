@@ -356,5 +356,13 @@ def test_key_shows_nowhere(cls: Cls, caplog: pytest.LogCaptureFixture) -> None:
 def test_password_in_an_address_is_masked(cls: Cls) -> None:
     model = cls(model="m", api_key="k", base_url="https://user:hunter2@gateway.example")
 
-    assert "hunter2" not in repr(model) + str(model._identifying_params)
+    assert "hunter2" not in repr(model) + str(model._identifying_params) + dumps(model) + dumps(model.bind(seed=1))
     assert "gateway.example" in repr(model)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("fields", [{}, {"model": None}, {"model": "m", "temperature": "hot"}, {"api_key": [KEY]}])
+def test_key_is_not_in_the_text_of_a_refusal_at_construction(cls: type[CerebrasBase], fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError) as caught:
+        cls(**{"api_key": KEY, **fields})
+    assert "PLANTED" not in str(caught.value) + repr(caught.value)

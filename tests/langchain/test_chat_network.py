@@ -12,7 +12,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 
 from cerebras_ext.emulator import Emulator, Fault
-from langchain_cerebras_ext import ChatCerebras, errors
+from langchain_cerebras_ext import CerebrasLLM, ChatCerebras, errors
 from tests.langchain.service import ALL_PATHS, PATHS, merged
 
 MODEL = "gpt-oss-120b"
@@ -86,6 +86,23 @@ async def test_silence_in_a_stream_is_a_timeout(emu: Emulator, path: str) -> Non
     emu.release()
 
 
+CHUNK = {"id": "c", "created": 1, "model": MODEL, "choices": [{"index": 0, "delta": {"content": "a"}}]}
+LAST = {**CHUNK, "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize("path", STREAM_PATHS)
+async def test_comments_do_not_keep_a_stream_alive_for_ever(emu: Emulator, path: str) -> None:
+    emu.script(Fault(stream=[CHUNK, *[": ping\n\n"] * 100], chunk_delay=0.01))
+    with pytest.raises(errors.APITimeoutError, match="no event of the stream for"):
+        await ALL_PATHS[path](model_of(emu, stream_idle_timeout=0.05, max_retries=0), "hi")
+
+
+@pytest.mark.parametrize("path", STREAM_PATHS)
+async def test_a_healthy_stream_may_last_longer_than_the_timeout(emu: Emulator, path: str) -> None:
+    emu.script(Fault(stream=[*[CHUNK] * 8, LAST, "data: [DONE]\n\n"], chunk_delay=0.06))
+    assert (await ALL_PATHS[path](model_of(emu, timeout=0.4, max_retries=0), "hi")).text == "a" * 8
+
+
 ONE = httpx.Limits(max_connections=1, max_keepalive_connections=1)
 
 
@@ -117,20 +134,55 @@ async def test_async_streams_left_early_give_the_only_connection_back(emu: Emula
         assert not client.is_closed
 
 
-async def test_a_cancelled_stream_closes_its_connection(emu: Emulator) -> None:
-    emu.script(Fault(stall_after_chunks=3))
+async def leave_chunks(emu: Emulator) -> None:
+    async for _ in model_of(emu).astream("hi"):
+        break
+
+
+async def leave_text(emu: Emulator) -> None:
+    async for _ in CerebrasLLM(model=MODEL, api_key="csk-any-key", base_url=emu.base_url).astream("hi"):
+        break
+
+
+async def leave_events(emu: Emulator) -> None:
+    async for _ in await model_of(emu).astream_events("hi", version="v3"):
+        break
+
+
+async def leave_the_hook(emu: Emulator) -> None:
+    async for _ in model_of(emu)._astream_chat_model_events([HumanMessage("hi")]):
+        break
+
+
+@pytest.mark.parametrize("leave", [leave_chunks, leave_text, leave_events, leave_the_hook])
+def test_a_loop_that_ends_after_a_stream_was_left_has_nothing_to_complain_of(leave: Any) -> None:
+    complaints: list[dict[str, Any]] = []
+
+    async def main(emu: Emulator) -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        await leave(emu)
+
+    with Emulator(pace=0.005) as emu:
+        for _ in range(3):
+            asyncio.run(main(emu))
+    assert not complaints
+
+
+async def test_a_cancelled_stream_closes_its_connection() -> None:
     reached = asyncio.Event()
 
     async def read(model: ChatCerebras) -> None:
         async for _ in model.astream("hi"):
             reached.set()
 
-    task = asyncio.create_task(read(model_of(emu)))
-    await reached.wait()
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await asyncio.to_thread(emu.wait_until, lambda emu: emu.connections_open == 0)
+    with Emulator() as emu:  # of its own: connections of other tests may still be kept alive
+        emu.script(Fault(stall_after_chunks=3))
+        task = asyncio.create_task(read(model_of(emu)))
+        await reached.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.to_thread(emu.wait_until, lambda emu: emu.connections_open == 0)
 
 
 async def test_many_calls_at_once_keep_their_answers_apart(emu: Emulator) -> None:

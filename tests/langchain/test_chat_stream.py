@@ -96,6 +96,13 @@ async def test_role_chunks_and_empty_deltas_make_no_chunks(is_async: bool) -> No
 
 
 @pytest.mark.parametrize("path", ALL_PATHS)
+async def test_line_separators_of_unicode_are_text(path: str) -> None:
+    text = "a\u2028b\u2029c\u0085d\x0ce"
+    service = Service([delta(content=text[:3]), delta(content=text[3:]), end()], whole({"content": text}))
+    assert (await ALL_PATHS[path](service.model(), "hi")).text == text
+
+
+@pytest.mark.parametrize("path", ALL_PATHS)
 async def test_usage_on_several_events_is_counted_once(path: str) -> None:
     events = [{**delta(content=str(n)), "usage": {**USAGE, "completion_tokens": n}} for n in (1, 2, 3)]
     answer = whole({"content": "123"}, finish_reason="stop")
@@ -354,6 +361,16 @@ async def test_several_answers_are_never_mixed_in_one_stream(path: str, given: s
     with pytest.raises(errors.RequestValidationError, match="n: a stream has one answer"):
         await ALL_PATHS[path](model, "hi", **options)
     assert not service.requests
+
+
+@pytest.mark.parametrize("options", [{"n": 2}, {"extra_body": {"n": 2}}, {"model_kwargs": {"n": 2}}])
+@pytest.mark.parametrize("level", ["constructor", "bind"])
+def test_several_answers_inside_of_a_graph_are_one_plain_request(options: dict[str, Any], level: str) -> None:
+    service = Service(answer=whole({"content": "a"}, {"content": "b"}))
+    model: Any = service.model(**options) if level == "constructor" else service.model().bind(**options)
+    chunks = list(graph_of(model).stream({"messages": [HumanMessage("hi")]}, stream_mode="messages"))
+    assert [chunk.content for chunk, _ in chunks] == ["a"]
+    assert (service.body["n"], "stream" in service.body) == (2, False)
 
 
 async def test_several_answers_without_a_stream_count_usage_once() -> None:

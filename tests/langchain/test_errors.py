@@ -6,6 +6,7 @@ import copy
 import json
 import pathlib
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -16,7 +17,8 @@ from langchain_core.messages import AIMessage
 from langchain_core.outputs import LLMResult
 
 from cerebras_ext import errors as core
-from langchain_cerebras_ext import errors
+from cerebras_ext.strict_schema import SchemaError
+from langchain_cerebras_ext import ChatCerebras, errors
 from tests.conformance import recordings
 from tests.langchain.service import ALL_PATHS, KEY, PATHS, Bytes, Service, delta, end, event
 
@@ -66,7 +68,7 @@ def subclasses(base: type[Any]) -> set[type[Any]]:
 
 
 def test_every_class_of_the_core_has_ours_under_the_same_name() -> None:
-    of_core = {cls for cls in subclasses(core.CerebrasError) if cls.__module__ == core.__name__}
+    of_core = {cls for cls in subclasses(core.CerebrasError) if cls.__module__ == core.__name__} | {SchemaError}
     assert set(errors.ERROR_TYPES) == of_core
     for cls, ours in errors.ERROR_TYPES.items():
         assert ours.__name__ == cls.__name__
@@ -109,6 +111,48 @@ async def test_context_overflow_is_langchains_and_names_both_lengths(path: str) 
     assert isinstance(caught.value, lc.ModelInvalidRequestError)
     assert (caught.value.current_length, caught.value.limit) == (140000, 131000)
     assert caught.value.is_retryable is False
+
+
+QUOTA = {
+    "message": "Requests per minute limit exceeded",
+    "type": "too_many_requests_error", "param": "quota", "code": "request_quota_exceeded",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", [QUOTA, {"error": QUOTA}])
+@pytest.mark.parametrize("path", ALL_PATHS)
+async def test_rate_limit_says_which_quota_and_when_to_come_back(path: str, body: dict[str, Any]) -> None:
+    service = refusing(429, body, retry_after="2", x_request_id="r1", x_ratelimit_remaining_requests_day="0")
+    with pytest.raises(lc.ModelRateLimitError) as caught:
+        await ALL_PATHS[path](service.model(), "hi")
+    error: Any = caught.value
+    assert (error.code, error.type, error.param) == (QUOTA["code"], QUOTA["type"], "quota")
+    assert (error.retry_after, error.request_id) == (2.0, "r1")
+    assert error.headers["x-ratelimit-remaining-requests-day"] == "0"
+    assert QUOTA["message"] in str(error)
+
+
+@pytest.mark.parametrize("path", ALL_PATHS)
+async def test_unknown_model_is_named_with_the_place_of_the_list(path: str) -> None:
+    text = "Model old-model does not exist or you do not have access to it."
+    body = {"message": text, "type": "not_found_error", "param": "model", "code": "model_not_found"}
+    service = refusing(404, body)
+    with pytest.raises(lc.ModelNotFoundError) as caught:
+        await ALL_PATHS[path](service.model(model="old-model", max_retries=2), "hi")
+    assert text in str(caught.value)
+    assert "/v1/models" in str(caught.value)
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_an_error_inside_of_a_200_is_the_error_of_its_status_and_retried_as_that(path: str) -> None:
+    bad = {"error": {"message": "busy", "type": "server_error", "code": "overloaded", "id": "r1"}, "status_code": 503}
+    service = Service([bad], bad)
+    with pytest.raises(lc.ModelAPIError) as caught:
+        await PATHS[path](service.model(max_retries=1), "hi")
+    assert isinstance(caught.value, errors.ServerError)
+    assert (caught.value.status_code, caught.value.code) == (503, "overloaded")
+    assert len(service.requests) == 2
 
 
 @pytest.mark.recordings
@@ -225,6 +269,27 @@ async def test_wrong_requests_are_langchains_invalid_requests(path: str) -> None
             await ALL_PATHS[path](service.model(), "hi", **options)
         assert isinstance(caught.value, (errors.RequestValidationError, ValueError))
         assert caught.value.is_retryable is False
+    assert not service.requests
+
+
+OPEN = {"title": "Open", "type": "object", "additionalProperties": {"type": "string"}}
+OPEN_TOOL = {"type": "function", "function": {"name": "open", "parameters": OPEN, "strict": True}}
+WITHOUT_STRICT_FORM: dict[str, Callable[[ChatCerebras], Any]] = {
+    "structured output": lambda model: model.with_structured_output(OPEN),
+    "tools": lambda model: model.bind_tools([OPEN_TOOL]),
+    "response format of a call": lambda model: model.invoke("hi", response_format=OPEN),
+    "tools of a call": lambda model: model.invoke("hi", tools=[OPEN_TOOL]),
+}
+
+
+@pytest.mark.parametrize("way", WITHOUT_STRICT_FORM)
+def test_schema_without_a_strict_form_is_an_invalid_request_that_no_retry_repeats(way: str) -> None:
+    service = Service()
+    with pytest.raises(SchemaError) as caught:
+        WITHOUT_STRICT_FORM[way](service.model())
+    assert isinstance(caught.value, errors.SchemaError)
+    assert isinstance(caught.value, (lc.ModelInvalidRequestError, errors.CerebrasError))
+    assert caught.value.is_retryable is False
     assert not service.requests
 
 

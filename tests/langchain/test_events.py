@@ -23,6 +23,7 @@ from tests.langchain.stub import MODEL, Stub, call, refuse, say
 
 MODES = ("sync", "async")
 SNAPSHOTS = tuple(int(part) for part in VERSION.split(".")[:2]) < (1, 8)
+JSON_OBJECT = {"type": "json_object"}
 """Whether events of a growing tool call repeat what came before, as in cores before 1.8."""
 
 ANSWERS = {
@@ -195,7 +196,7 @@ async def test_a_call_that_was_cut_off_is_invalid_and_keeps_its_text(mode: str) 
 @pytest.mark.parametrize("mode", MODES)
 async def test_json_object_is_one_request_without_a_stream(mode: str) -> None:
     stub = Stub(say('{"a": 1}', reasoning="Hm."))
-    bound = stub.model().bind(response_format={"type": "json_object"})
+    bound = stub.model().bind(response_format=JSON_OBJECT)
     events, output = await events_and_output(bound, mode)
     check_lifecycle(events)
     assert "stream" not in stub.bodies[0]
@@ -267,9 +268,20 @@ async def test_handlers_of_tokens_hear_the_same_with_and_without_the_hooks(
     if not native:
         without_hooks(monkeypatch)
     handler = Tokens() if mode == "sync" else AsyncTokens()
-    await events_and_output(Stub(say("abcdef")).model(), mode, config={"callbacks": [handler]})
+    model = Stub(say("abcdef")).model()
+    await events_and_output(model, mode, config={"callbacks": [handler]})
     assert [token for token, _ in handler.seen] == ["abc", "def", ""]
+    await events_and_output(model.bind(response_format=JSON_OBJECT), mode, config={"callbacks": [handler]})
+    assert [token for token, _ in handler.seen[3:]] == ["abcdef"]
     assert all(isinstance(chunk, ChatGenerationChunk) for _, chunk in handler.seen)
+
+
+def test_a_handler_may_have_its_method_set_on_it_alone() -> None:
+    seen: list[Any] = []
+    handler: Any = BaseCallbackHandler()
+    handler.on_llm_new_token = lambda token, **kwargs: seen.append(token)
+    Stub(say("abc")).model().stream_events("q", version="v3", config={"callbacks": [handler]}).output  # noqa: B018
+    assert seen == ["abc", ""]
 
 
 def test_no_chunk_is_made_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:

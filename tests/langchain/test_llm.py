@@ -225,11 +225,13 @@ async def test_raw_tokens(service: TextService, path: str) -> None:
 @pytest.mark.parametrize("path", PATHS)
 async def test_response_headers_on_request(service: TextService, path: str) -> None:
     _, without = await ask(service.llm(), path, "a")
-    _, generation = await ask(service.llm(include_response_headers=True), path, "a")
+    _, of_all = await ask(service.llm(include_response_headers=True), path, "a")
+    _, of_one = await ask(service.llm(), path, "a", include_response_headers=True)
 
     assert "headers" not in without["generation_info"]
-    assert generation["generation_info"]["headers"]["x-request-id"] == "r-1"
-    assert "set-cookie" not in generation["generation_info"]["headers"]
+    for generation in (of_all, of_one):
+        assert generation["generation_info"]["headers"]["x-request-id"] == "r-1"
+        assert "set-cookie" not in generation["generation_info"]["headers"]
 
 
 @pytest.mark.parametrize("given", [{"best_of": 3}, {"n": 2}], ids=str)

@@ -28,7 +28,7 @@ from tests.langchain.people import (
     PersonV1,
     answering,
 )
-from tests.langchain.stub import PATHS, Stub, call, last, refuse, say
+from tests.langchain.stub import PATHS, Stub, ask, call, last, refuse, say
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -103,6 +103,16 @@ def test_options_of_the_call_go_along() -> None:
     stub = Stub(say(json.dumps(ANSWER)))
     stub.model().with_structured_output(SCHEMA, temperature=0.5).invoke("q", seed=7)
     assert (stub.body["temperature"], stub.body["seed"]) == (0.5, 7)
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("method", METHODS)
+async def test_headers_and_usage_come_with_structured_answers(method: str, path: str) -> None:
+    stub = Stub(answering({"name": "Ada"}, method, "Person"))
+    model = stub.model(include_response_headers=True)
+    answer = await ask(model.with_structured_output(Person, method=method, include_raw=True), path)
+    assert answer["raw"].response_metadata["headers"]["content-type"]
+    assert answer["raw"].usage_metadata["total_tokens"] == 15
 
 
 def test_tools_are_sent_along_only_when_asked_for() -> None:

@@ -181,6 +181,8 @@ def test_an_unknown_tool_is_not_chosen(choice: Any) -> None:
 def test_a_choice_without_a_form_is_refused() -> None:
     with pytest.raises(ValueError, match="has no form"):
         wire_tool_choice({"type": "allowed_tools", "tools": []}, [WIRE])
+    with pytest.raises(ValueError, match="must be a text, a bool or a dictionary"):
+        wire_tool_choice(["weather"], [WIRE])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("options", [{}, {"tool_choice": "auto"}, {"parallel_tool_calls": True}, {"strict": True}])

@@ -147,6 +147,15 @@ def ask(text: str = "q") -> list[ChatMessage]:
     return [ChatMessage(role="user", content=text)]
 
 
+def sent_key(llm: Any) -> str:
+    """The key that a call of an LLM of either class sends."""
+    wire = Wire([{**whole({"content": "a"}), "choices": [{"index": 0, "text": "a", "message": {"content": "a"}}]}])
+    llm.http_client = httpx.Client(transport=httpx.MockTransport(wire.handle))
+    llm.complete("q")
+    llm.http_client = None
+    return str(wire.requests[0].headers["authorization"]).removeprefix("Bearer ")
+
+
 def both(
     message: Json, *deltas: Json, finish_reason: str = "stop", usage: Json | None = USAGE
 ) -> Callable[[Json], Any]:

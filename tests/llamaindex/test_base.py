@@ -19,6 +19,7 @@ from cerebras_ext.settings import SettingsOptions
 from llamaindex_cerebras_ext import Cerebras, CerebrasCompletion
 from llamaindex_cerebras_ext.base import CerebrasBase
 from llamaindex_cerebras_ext.keywords import ALIASES, REFUSED, WITHOUT_EFFECT
+from tests.llamaindex.scripted import sent_key
 
 CLASSES = [Cerebras, CerebrasCompletion]
 KEY = "csk-PLANTED-0123456789"
@@ -177,6 +178,17 @@ def test_other_names_of_fields_are_taken(cls: type[CerebrasBase], alias: str, na
 def test_two_names_of_a_field_with_different_values_are_refused(cls: type[CerebrasBase]) -> None:
     with pytest.raises(ValidationError, match="base_url: another name of 'api_base'"):
         cls(model="m", api_base="http://a", base_url="http://b")
+
+
+@pytest.mark.parametrize("names", [("api_base", "base_url"), ("base_url", "api_base")])
+def test_none_under_one_name_of_a_field_says_nothing(cls: type[CerebrasBase], names: tuple[str, str]) -> None:
+    llm = cls(model="m", **{names[0]: None, names[1]: "http://host:1"})
+    assert llm.api_base == "http://host:1"
+    assert cls(model="m", **{names[1]: "http://host:1", names[0]: None}).api_base == "http://host:1"
+
+
+def test_none_for_additional_kwargs_is_no_options_as_in_the_openai_class(cls: type[CerebrasBase]) -> None:
+    assert cls(model="m", additional_kwargs=None).additional_kwargs == {}
 
 
 def test_model_name_is_another_name_of_model(cls: type[CerebrasBase]) -> None:
@@ -359,4 +371,4 @@ def test_the_key_may_be_a_function(cls: type[CerebrasBase]) -> None:
 
     llm = cls(model="m", api_key=key)
     assert not asked
-    assert llm._client()._key() == KEY
+    assert sent_key(llm) == KEY

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from llama_index.core.callbacks import CallbackManager
+from llama_index.core.callbacks import CallbackManager, LlamaDebugHandler
 from llama_index.core.instrumentation.span_handlers import SimpleSpanHandler
 
 from llamaindex_cerebras_ext import Cerebras
@@ -112,6 +112,27 @@ async def test_early_close_is_told_once(
         gen.close()
     assert body.closed == 1
     assert told == ["LLMChatStartEvent", "LLMChatInProgressEvent", "end", "ExceptionEvent"]
+
+
+@pytest.mark.parametrize("path", STREAMS)
+@pytest.mark.parametrize("closes", [True, False], ids=["closed", "dropped"])
+async def test_handler_that_keeps_exceptions_does_not_keep_the_connection(path: str, closes: bool) -> None:
+    llm, body = endless()
+    llm.callback_manager = CallbackManager([LlamaDebugHandler(print_trace_on_end=False)])
+    gen: Any = await llm.astream_chat(ask()) if path == "astream_chat" else llm.stream_chat(ask())
+    if path == "astream_chat":
+        await anext(gen)
+        if closes:
+            await gen.aclose()
+    else:
+        next(gen)
+        if closes:
+            gen.close()
+    if not closes:
+        del gen
+        gc.collect()
+    await settled()
+    assert body.closed == 1
 
 
 async def test_cancelling_a_task_in_mid_stream_propagates_and_closes() -> None:

@@ -33,8 +33,8 @@ CASES: list[tuple[Any, type[BaseModel], dict[str, Any]]] = [
         ChatMessage,
         {
             "role": MessageRole.ASSISTANT,
-            "blocks": [TextBlock(text="a"), ToolCallBlock(tool_name="f")],
             "additional_kwargs": {"tool_calls": [{"id": "c"}]},
+            "blocks": [TextBlock(text="a"), ToolCallBlock(tool_name="f")],
         },
     ),
     (
@@ -42,8 +42,8 @@ CASES: list[tuple[Any, type[BaseModel], dict[str, Any]]] = [
         ChatResponse,
         {
             "message": ChatMessage(role="assistant", content="a"),
-            "delta": "a",
             "raw": {"id": "x"},
+            "delta": "a",
             "logprobs": None,
             "additional_kwargs": {"thinking_delta": "t"},
         },
@@ -55,7 +55,7 @@ case = pytest.mark.parametrize(("make", "cls", "values"), CASES, ids=lambda valu
 
 @case
 def test_made_object_equals_a_constructed_one(make: Any, cls: type[BaseModel], values: dict[str, Any]) -> None:
-    made, constructed = make(values), cls(**values)
+    made, constructed = make(dict(values)), cls(**values)
     assert type(made) is type(constructed)
     assert made == constructed
     assert list(made.__dict__.items()) == list(constructed.__dict__.items())
@@ -67,7 +67,7 @@ def test_made_object_equals_a_constructed_one(make: Any, cls: type[BaseModel], v
 
 @case
 def test_made_object_behaves_as_a_constructed_one(make: Any, cls: type[BaseModel], values: dict[str, Any]) -> None:
-    made = make(values)
+    made = make(dict(values))
     assert pickle.loads(pickle.dumps(made)) == copy.deepcopy(made) == made.model_copy() == made
     assert cls.model_validate(made) is made
     assert cls.model_validate_json(made.model_dump_json()).model_dump() == made.model_dump()
@@ -111,5 +111,5 @@ def test_all_objects_of_chunks_are_made_by_hand() -> None:
 
 
 def test_event_keeps_the_chunk_itself() -> None:
-    chunk = objects.chat_response(CASES[-1][2])
+    chunk = objects.chat_response(dict(CASES[-1][2]))
     assert LLMChatInProgressEvent(messages=[], response=chunk).response is chunk

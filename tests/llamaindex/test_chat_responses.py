@@ -16,6 +16,7 @@ from llama_index.core.base.llms.types import (
     ToolCallBlock,
 )
 
+from cerebras_ext.errors import APIResponseError
 from tests.llamaindex.scripted import (
     COMPLETE_PATHS,
     PATHS,
@@ -350,6 +351,13 @@ async def test_logprobs_are_kept(path: str) -> None:
     assert (choice["logprobs"], choice["reasoning_logprobs"]) == (LOGPROBS, REASONING_LOGPROBS)
     if "stream" in path:
         assert [item.logprobs for item in found[:-1]] == [None, [EXPECTED_LOGPROBS[0]], [EXPECTED_LOGPROBS[1]]]
+
+
+@pytest.mark.parametrize("path", STREAMS)
+async def test_logprobs_that_are_none_are_skipped_until_the_answer_is_refused(path: str) -> None:
+    llm, _ = scripted([chunk({"content": "a"}, logprobs={"content": [None]}), chunk({}, finish_reason="stop")])
+    with pytest.raises(APIResponseError):
+        await responses(llm, path, ask())
 
 
 # ---- complete ----

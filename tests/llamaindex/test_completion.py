@@ -8,7 +8,10 @@ from typing import Any
 import httpx
 import pytest
 from llama_index.core.base.llms.types import (
+    CacheControl,
+    CachePoint,
     ChatMessage,
+    CitableBlock,
     CompletionResponse,
     ImageBlock,
     LogProb,
@@ -170,6 +173,22 @@ def test_predict_puts_the_system_prompt_in_front_and_formats_once() -> None:
             ChatMessage(role=MessageRole.ASSISTANT, blocks=[ToolCallBlock(tool_name="f", tool_kwargs={"x": "ü"})]),
             'Assistant: [calls f with {"x": "ü"}]',
         ),
+        (
+            ChatMessage(
+                role=MessageRole.ASSISTANT,
+                content="a",
+                additional_kwargs={"tool_calls": [{"id": "1", "function": {"name": "f", "arguments": '{"x":1}'}}]},
+            ),
+            'Assistant: a\n[calls f with {"x":1}]',
+        ),
+        (
+            ChatMessage(blocks=[TextBlock(text="a"), CachePoint(cache_control=CacheControl(type="ephemeral"))]),
+            "User: a",
+        ),
+        (
+            ChatMessage(blocks=[CitableBlock(title="t", source="s", content=[TextBlock(text="a")])]),
+            "User: t (s):\na",
+        ),
         (ChatMessage(role=MessageRole.TOOL, content="5", additional_kwargs={"tool_call_id": "1"}), "Tool: 5"),
     ],
 )
@@ -179,7 +198,7 @@ def test_default_rendering_of_a_turn(message: ChatMessage, text: str) -> None:
 
 def test_a_block_that_text_has_no_form_for_is_refused() -> None:
     message = ChatMessage(blocks=[ImageBlock(url="http://x/y.png")])
-    with pytest.raises(ValueError, match=r"an? image block cannot be written"):
+    with pytest.raises(ValueError, match=r"message 0 \(user\): an image block is not accepted"):
         messages_to_prompt([message])
 
 

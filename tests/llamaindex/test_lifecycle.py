@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 import os
 import pickle
+import ssl
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,9 +23,10 @@ from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import TextNode
 
 from cerebras_ext.emulator import Emulator
+from cerebras_ext.errors import ServerError
 from llamaindex_cerebras_ext import Cerebras, CerebrasCompletion
 from llamaindex_cerebras_ext.base import CerebrasBase
-from tests.llamaindex.scripted import ask, scripted, whole
+from tests.llamaindex.scripted import ask, last, scripted, sent_key, whole
 
 CLASSES = [Cerebras, CerebrasCompletion]
 KEY = "csk-PLANTED-0123456789"
@@ -109,13 +113,13 @@ def test_secrets_in_settings_are_shown_nowhere(cls: type[CerebrasBase]) -> None:
 def test_a_masked_key_is_never_taken_for_a_key(cls: type[CerebrasBase], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CEREBRAS_API_KEY", KEY)
     llm = cls.from_dict(cls(model="m", api_key="csk-given-0123456789").to_dict())
-    assert llm._client()._key() == KEY
+    assert sent_key(llm) == KEY
 
 
 def test_a_given_key_travels_in_a_pickle_because_workers_need_it(cls: type[CerebrasBase]) -> None:
     data = pickle.dumps(cls(model="m", api_key=KEY))
     assert KEY.encode() in data
-    assert pickle.loads(data)._client()._key() == KEY
+    assert sent_key(pickle.loads(data)) == KEY
 
 
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
@@ -124,10 +128,10 @@ def test_a_key_from_the_environment_does_not_travel(
 ) -> None:
     monkeypatch.setenv("CEREBRAS_API_KEY", KEY)
     llm = cls(model="m")
-    assert llm._client()._key() == KEY
+    assert sent_key(llm) == KEY
     assert KEY.encode() not in dumps(llm)
     monkeypatch.setenv("CEREBRAS_API_KEY", "csk-there-0123456789")
-    assert pickle.loads(dumps(llm))._client()._key() == "csk-there-0123456789"
+    assert sent_key(pickle.loads(dumps(llm))) == "csk-there-0123456789"
 
 
 def test_errors_do_not_show_the_key() -> None:
@@ -137,6 +141,15 @@ def test_errors_do_not_show_the_key() -> None:
     with pytest.raises(Exception) as caught:  # noqa: PT011
         llm.complete("q")
     assert KEY not in str(caught.value) + repr(caught.value)
+
+
+@pytest.mark.parametrize("path", ["chat", "achat", "stream_chat", "astream_chat"])
+async def test_logs_and_tracebacks_do_not_show_the_key(path: str, caplog: pytest.LogCaptureFixture) -> None:
+    llm, _ = scripted(httpx.Response(503, json={"message": "busy"}), api_key=KEY, max_retries=1, max_retry_wait=0)
+    with caplog.at_level(logging.DEBUG), pytest.raises(ServerError) as caught:
+        await last(llm, path, ask())
+    shown = "".join(traceback.format_exception(caught.value)) + repr(vars(caught.value))
+    assert "PLANTED" not in caplog.text + shown
 
 
 # ---- what has no plain form ----
@@ -162,8 +175,36 @@ def test_copies_share_the_user_s_http_clients(copied: Any) -> None:
 def test_pickling_refuses_to_lose_the_user_s_http_client(cls: type[CerebrasBase], name: str) -> None:
     client: Any = httpx.Client() if name == "http_client" else httpx.AsyncClient()
     llm = cls(**{"model": "m", name: client})
-    with pytest.raises(TypeError, match="http client of its own cannot be pickled"):
+    with pytest.raises(TypeError, match=f"with this {name} cannot be pickled"):
         pickle.dumps(llm)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("api_key", lambda: KEY), ("verify", ssl.create_default_context())], ids=["api_key", "verify"]
+)
+@pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])
+def test_pickling_refuses_to_lose_whom_to_trust_and_with_which_key(
+    cls: type[CerebrasBase], name: str, value: Any, dumps: Any
+) -> None:
+    llm = cls(model="m", **{name: value})
+    with pytest.raises(TypeError, match=f"with this {name} cannot be pickled"):
+        dumps(llm)
+    assert getattr(llm, name) is value
+
+
+def test_pickling_changes_nothing_of_the_instance(cls: type[CerebrasBase]) -> None:
+    llm = cls(model="m", completion_to_prompt=lambda prompt: f"<{prompt}>")
+    before = dict(llm.__dict__)
+    assert pickle.loads(pickle.dumps(llm)).model == "m"
+    assert llm.__dict__ == before
+
+
+def key_of_a_module() -> str:
+    return KEY
+
+
+def test_a_key_function_of_a_module_travels_in_a_pickle(cls: type[CerebrasBase]) -> None:
+    assert sent_key(pickle.loads(pickle.dumps(cls(model="m", api_key=key_of_a_module)))) == KEY
 
 
 def test_the_user_s_http_client_is_used_and_left_open() -> None:

@@ -196,7 +196,7 @@ def test_block_that_the_service_cannot_take_is_named(block: Any) -> None:
 @pytest.mark.parametrize("role", ["system", "assistant", "tool"])
 def test_image_is_not_dropped_in_silence_where_it_cannot_go(role: str) -> None:
     message = ChatMessage(role=role, blocks=[ImageBlock(image=PNG)], additional_kwargs={"tool_call_id": "t"})
-    with pytest.raises(RequestValidationError, match="images in user messages only"):
+    with pytest.raises(RequestValidationError, match="images go into user messages of the chat model"):
         to_wire([message])
 
 
@@ -295,3 +295,10 @@ async def test_nothing_of_the_callers_is_changed(path: str) -> None:
     await last(llm, path, messages, **kwargs)
     assert messages == before
     assert kwargs == given
+
+
+@pytest.mark.parametrize("role", ["system", "user", "assistant", "tool"])
+def test_what_other_integrations_keep_in_additional_kwargs_is_not_sent(role: str) -> None:
+    kept = {"refusal": None, "store": True, "audio": None, "annotations": [1], "thought_signatures": [b"x"], "id": "m1"}
+    sent = wire(ChatMessage(role=role, content="a", additional_kwargs={**kept, "tool_call_id": "t"}))
+    assert sent[0].keys() == {"role", "content"} | ({"tool_call_id"} if role == "tool" else set())

@@ -17,6 +17,7 @@ from llama_index.core.types import PydanticProgramMode
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from cerebras_ext.strict_schema import SchemaError
+from llamaindex_cerebras_ext.outputs import OutputFormat
 from tests.llamaindex.predicting import PARIS, PATHS, PROMPT, STREAMS, Loose, Place, format_of, objects, says
 from tests.llamaindex.scripted import Json, scripted, streamed, whole
 
@@ -293,3 +294,17 @@ async def test_the_service_s_format_does_not_depend_on_function_calling() -> Non
     llm, wire = scripted(says(json.dumps(PARIS)), is_function_calling_model=False)
     await objects(llm, "structured_predict")
     assert wire.body["response_format"]["type"] == "json_schema"
+
+
+@pytest.mark.parametrize("path", STREAMS)
+async def test_a_long_answer_is_read_in_proportion_to_its_length(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    partial = OutputFormat.partial
+    monkeypatch.setattr(OutputFormat, "partial", lambda self, text: (read.append(len(text)), partial(self, text))[1])
+    answer = {**PARIS, "name": "P" * 40_000}
+    llm, _ = scripted(says(json.dumps(answer), size=8))
+    found = await objects(llm, path)
+    assert found[-1] == Place(name="P" * 40_000, tags=["river", "old"])
+    assert len(read) < 500
+    assert max(later - earlier for earlier, later in itertools.pairwise(read)) < 40_000 / 30
+    assert sum(read) < 50 * 40_000

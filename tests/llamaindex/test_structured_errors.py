@@ -122,3 +122,10 @@ async def test_a_cut_stream_is_not_taken_for_the_object(path: str) -> None:
     llm, _ = scripted(answer)
     with pytest.raises(StreamTruncatedError):
         await objects(llm, path)
+
+
+@pytest.mark.parametrize("path", PATHS)
+async def test_a_number_that_json_does_not_have_is_an_invalid_answer(path: str) -> None:
+    llm, _ = scripted(says('{"name": "Paris", "people": NaN, "tags": []}'))
+    with pytest.raises(InvalidOutputError):
+        await objects(llm, path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http
+import re
 import socket
 import struct
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from cerebras_ext.emulator.messages import HttpRequest, Reply
 
 _MAX_HEAD = 64 * 1024
 _MAX_BODY = 64 * 1024 * 1024
+_LENGTH = re.compile(r"[0-9]{1,18}")
 _BEFORE_RESET = 0.02
 """Seconds for the client to read what came before a reset, which would discard it."""
 _BETWEEN_PIECES = 0.002
@@ -221,7 +223,7 @@ def _take_body(buffer: bytearray, start: int, headers: dict[str, str]) -> tuple[
     if "chunked" in headers.get("transfer-encoding", "").lower():
         return _take_chunks(buffer, start)
     text = headers.get("content-length", "0")
-    if not text.isdigit() or int(text) > _MAX_BODY:
+    if not _LENGTH.fullmatch(text) or int(text) > _MAX_BODY:
         raise MalformedRequestError("bad content-length")
     end = start + int(text)
     return (bytes(buffer[start:end]), end) if len(buffer) >= end else None

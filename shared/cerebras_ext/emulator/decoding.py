@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import importlib
+import io
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -65,7 +66,8 @@ def _decompress(encoding: str, body: bytes) -> bytes:
     if encoding != "gzip":
         raise refused(f"Unsupported content encoding '{encoding}'", "content-encoding", status=415)
     try:
-        content = gzip.decompress(body)
+        with gzip.GzipFile(fileobj=io.BytesIO(body)) as zipped:
+            content = zipped.read(_MAX_DECODED + 1)
     except (OSError, EOFError, zlib.error):
         raise refused("The body is not valid gzip", "content-encoding") from None
     if len(content) > _MAX_DECODED:

@@ -155,7 +155,7 @@ class Emulator:
 
     @property
     def connections_open(self) -> int:
-        """How many connections are open now."""
+        """How many connections are open now. Clients that share connections keep them until the last one is closed."""
         with self._changed:
             return len(self._connections)
 
@@ -166,7 +166,7 @@ class Emulator:
             return self._waiting
 
     def wait_until(self, condition: Callable[[Emulator], bool], timeout: float = _PATIENCE) -> None:
-        """Wait until a condition on this emulator holds, such as `lambda emu: emu.connections_open == 0`.
+        """Wait until a condition on this emulator holds, such as `lambda emu: emu.stalled_replies == 1`.
 
         Raises:
             TimeoutError: It does not hold in time.

@@ -11,6 +11,7 @@ from cerebras_ext.types._base import ClosedModel, OpenModel, RequestModel
 from cerebras_ext.types.common import (
     LogitBias,
     LogProbs,
+    NullableIndex,
     NullableList,
     ReasoningFormat,
     Stop,
@@ -304,7 +305,7 @@ class ResponseMessage(OpenModel):
 class ChatChoice(OpenModel):
     """One of the answers."""
 
-    index: int = 0
+    index: Annotated[int, NullableIndex] = 0
     finish_reason: str | None = Field(None, description="stop, length, content_filter, tool_calls, or a newer value.")
     message: ResponseMessage | None = None
     logprobs: LogProbs | None = None

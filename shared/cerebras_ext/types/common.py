@@ -34,6 +34,14 @@ NullableList = BeforeValidator(_none_is_empty)
 """For lists that the service may send as null: read as an empty list."""
 
 
+def _none_is_zero(value: Any) -> Any:
+    return 0 if value is None else value
+
+
+NullableIndex = BeforeValidator(_none_is_zero)
+"""For the index of an answer, which a gateway may send as null: read as the first."""
+
+
 class StreamOptions(ClosedModel):
     """Options for streaming."""
 
@@ -133,7 +141,7 @@ class ErrorBody(OpenModel):
 class Model(OpenModel):
     """One entry of the model list."""
 
-    id: str
+    id: str | None = None
     object: str | None = None
     created: int | float | None = None
     owned_by: str | None = None
@@ -148,4 +156,4 @@ class ModelList(OpenModel):
     @property
     def ids(self) -> list[str]:
         """Names of the models, in the order of the service."""
-        return [model.id for model in self.data]
+        return [model.id for model in self.data if model.id]

@@ -1,0 +1,93 @@
+"""Error trackers show the local variables of all frames of a traceback: the key is in none of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cerebras_ext import AsyncClient, Client
+from cerebras_ext.settings import resolve_settings
+from tests.support import KEY, WAYS, Answer, Cut, Server, Wait, Way
+
+CUT = Answer((b'{"a"', Cut()), framing="chunked")
+ANSWERS = {
+    "reset": CUT,
+    "slow": Answer((b'{"a"', Wait(0.4), b"}"), framing="chunked"),
+    "refused": Answer((b'{"message": "no"}',), status=400),
+    "not json": Answer((b"data: nothing http://[\n\n",)),
+}
+NOWHERE = "http://127.0.0.1:9"
+
+
+def locals_shown(error: BaseException) -> str:
+    """All local variables of our frames and of those below, but not of the tests'."""
+    report = traceback.TracebackException.from_exception(error, capture_locals=True)
+    shown: list[str] = []
+    pending: list[traceback.TracebackException | None] = [report]
+    while pending:
+        one = pending.pop()
+        if one is not None:
+            pending += [one.__cause__, one.__context__]
+            for frame in one.stack:
+                if "/tests/" not in frame.filename:
+                    shown += (frame.locals or {}).values()
+    assert shown
+    return "\n".join(shown)
+
+
+def fails(ask: Callable[[], Any]) -> str:
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (which error it is, other tests say)
+        ask()
+    return locals_shown(caught.value)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=list(ANSWERS))
+def test_a_failed_call_shows_no_key(server: Server, options: dict[str, Any], way: Way, answer: Answer) -> None:
+    server.script = [answer]
+    assert KEY not in fails(lambda: way.ask({**options, "max_retries": 0, "timeout": 0.1}))
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+@pytest.mark.parametrize("bad", [{"extra_headers": {"X": "a\n"}}, {"extra_body": {"x": object()}}, {"n": 0}], ids=str)
+def test_a_refused_request_shows_no_key(options: dict[str, Any], way: Way, bad: dict[str, Any]) -> None:
+    assert KEY not in fails(lambda: way.ask(options, **bad))
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way.is_async], ids=str)
+@pytest.mark.parametrize("nowhere", [True, False])
+def test_the_other_transport_shows_no_key(server: Server, options: dict[str, Any], way: Way, nowhere: bool) -> None:
+    pytest.importorskip("httpx_aiohttp")
+    server.script = [CUT]
+    url = NOWHERE if nowhere else server.url
+    assert KEY not in fails(lambda: way.ask({**options, "base_url": url, "max_retries": 0, "transport": "aiohttp"}))
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize("bad", [{"timeout": -1}, {"verify": "/nowhere"}, {"api_key": KEY + "€"}], ids=str)
+def test_a_client_that_cannot_be_made_shows_no_key(kind: Any, bad: dict[str, Any]) -> None:
+    """The client itself, half made, is among the variables too and has to have a text."""
+    assert KEY not in fails(lambda: kind(**{"api_key": KEY, **bad}))
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_headers_and_addresses_with_secrets_are_not_shown(kind: Any) -> None:
+    options = {
+        "base_url": "http://user:PLANTED@127.0.0.1:9",
+        "proxy": "http://user:PLANTED@127.0.0.1:9",
+        "default_headers": {"X-Auth": "PLANTED"},
+        "max_retries": 0,
+    }
+    client = kind(api_key=KEY, **options)
+    fields = {**WAYS[0].fields, "extra_headers": {"X-Other": "a\n"}}
+    assert "PLANTED" not in repr(resolve_settings(**options))  # type: ignore[arg-type]
+
+    async def ask() -> None:
+        await client.chat(**fields)
+
+    call = (lambda: client.chat(**fields)) if kind is Client else (lambda: asyncio.run(ask()))
+    assert "PLANTED" not in fails(call)
