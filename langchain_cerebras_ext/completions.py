@@ -15,6 +15,8 @@ from langchain_cerebras_ext.base import PROVIDER, add_usage
 
 TOKEN_IDS_OPTION = "token_ids"
 
+_BLANKS = bytes.maketrans(b",", b" ")
+
 
 class TokenText(str):
     """Token ids as the text that stands for them in a prompt, with the ids, so that they need not be read again."""
@@ -31,7 +33,7 @@ def token_text(token_ids: Sequence[int]) -> str:
         digits = b""
     if not digits or digits.translate(None, b"0123456789,"):  # something else than whole numbers from 0
         return " ".join(map(str, ids))
-    text = TokenText(digits.replace(b",", b" ").decode("ascii"))
+    text = TokenText(digits.translate(_BLANKS).decode("ascii"))
     text.token_ids = ids
     return text
 

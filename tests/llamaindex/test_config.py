@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import llama_index.core.llms
 import pytest
 from llama_index.core.llms.loading import RECOGNIZED_LLMS, load_llm
 from llama_index.core.llms.mock import MockLLM
@@ -50,6 +56,47 @@ def test_registering_never_replaces_an_entry(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(RECOGNIZED_LLMS, "Cerebras", MockLLM)
     register(Cerebras)
     assert RECOGNIZED_LLMS["Cerebras"] is MockLLM
+
+
+class Fallible(Loader):
+    """Makes a stand-in for core's module; fails at first."""
+
+    def __init__(self) -> None:
+        self.failures = 1
+
+    def exec_module(self, module: ModuleType) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("a provider cannot be imported")
+        module.RECOGNIZED_LLMS = {"Cerebras": MockLLM}  # type: ignore[attr-defined]
+
+
+class Finder(MetaPathFinder):
+    """Finds only the stand-in."""
+
+    def __init__(self) -> None:
+        self.loader = Fallible()
+
+    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self.loader) if name == "llama_index.core.llms.loading" else None
+
+
+def test_registering_waits_for_the_module_and_survives_its_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    name, finder = "llama_index.core.llms.loading", Finder()
+    monkeypatch.setattr(llama_index.core.llms, "loading", None, raising=False)
+    monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
+    register(Cerebras)
+    register(CerebrasCompletion)
+    assert name not in sys.modules
+
+    with pytest.raises(RuntimeError, match="a provider"):
+        importlib.import_module(name)
+    loaded = importlib.import_module(name)
+
+    assert loaded.RECOGNIZED_LLMS == {"Cerebras": MockLLM, "CerebrasCompletion": CerebrasCompletion}
+    assert loaded.__loader__ is finder.loader
+    assert sys.meta_path[0] is finder
 
 
 @pytest.mark.parametrize("cls", CLASSES)

@@ -88,3 +88,31 @@ def test_everything_works_without_the_optional_packages(tmp_path: Path) -> None:
     code = BLOCK.format(blocked=OPTIONAL) + "import cerebras_ext, cerebras_ext.emulator; print('imported')"
 
     assert run_python(code, tmp_path) == "imported\n"
+
+
+LOADS = """
+import os, sys
+os.environ["CEREBRAS_API_KEY"] = "csk-test"
+finders = list(sys.meta_path)
+{first}
+loaded_early = "llama_index.core.llms.loading" in sys.modules
+{second}
+from llama_index.core.llms import loading
+llm = loading.load_llm({{"class_name": "Cerebras", "model": "m"}})
+assert loading.__loader__ is loading.__spec__.loader
+assert sys.meta_path == finders
+print(loaded_early, type(llm).__name__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "loaded_early"),
+    [
+        ("import llamaindex_cerebras_ext", "from llama_index.core.llms.loading import load_llm", False),
+        ("from llama_index.core.llms.loading import load_llm", "import llamaindex_cerebras_ext", True),
+    ],
+)
+def test_load_llm_knows_our_classes_in_either_order(
+    first: str, second: str, loaded_early: bool, tmp_path: Path
+) -> None:
+    assert run_python(LOADS.format(first=first, second=second), tmp_path).split() == [str(loaded_early), "Cerebras"]

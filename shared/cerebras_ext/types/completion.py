@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from functools import cache
 from typing import Annotated, Any
 
@@ -31,8 +32,11 @@ def _refuse_negative(prompt: Any) -> Any:
     """Refuse negative token ids, all at once: a bound on each would take three times as long."""
     if isinstance(prompt, list) and prompt and not isinstance(prompt[0], str):
         nested = isinstance(prompt[0], list)
-        if any(ids and min(ids) < 0 for ids in (prompt if nested else (prompt,))):
-            _not_negative(nested).validate_python(prompt)  # raises, and names the place
+        try:
+            for token_ids in prompt if nested else (prompt,):
+                array("Q", token_ids)  # the fastest way to try a bound
+        except OverflowError:
+            _not_negative(nested).validate_python(prompt)  # names the place; a number may also be very large
     return prompt
 
 
