@@ -29,6 +29,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse test ids with an address in them: they differ between the processes that share the tests."""
+    moving = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if moving:
+        raise pytest.UsageError("these tests have another id in every process: " + ", ".join(moving))
+
+
 def pytest_recording_configure(config: pytest.Config, vcr: VCR) -> None:
     vcr.register_matcher("meaning", cassettes.same_meaning)
     vcr.register_serializer("yaml", cassettes.LabelledSerializer)

@@ -53,7 +53,9 @@ def test_a_failed_call_shows_no_key(server: Server, options: dict[str, Any], way
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-@pytest.mark.parametrize("bad", [{"extra_headers": {"X": "a\n"}}, {"extra_body": {"x": object()}}, {"n": 0}], ids=str)
+@pytest.mark.parametrize(
+    "bad", [{"extra_headers": {"X": "a\n"}}, {"extra_body": {"x": object()}}, {"n": 0}], ids=["header", "body", "field"]
+)
 def test_a_refused_request_shows_no_key(options: dict[str, Any], way: Way, bad: dict[str, Any]) -> None:
     assert KEY not in fails(lambda: way.ask(options, **bad))
 
