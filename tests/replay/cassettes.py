@@ -33,9 +33,19 @@ def decoded(request: Any) -> object:
     return json.loads(data or b"null")
 
 
+def _on_one_line(value: Any) -> Any:
+    """Return a body whose descriptions have no line breaks: Python 3.13 takes the indentation out of docstrings."""
+    if isinstance(value, dict):
+        return {
+            name: " ".join(item.split()) if name == "description" and isinstance(item, str) else _on_one_line(item)
+            for name, item in value.items()
+        }
+    return [_on_one_line(item) for item in value] if isinstance(value, list) else value
+
+
 def same_meaning(one: Any, other: Any) -> None:
     """Matcher for vcrpy: compares decoded bodies."""
-    assert decoded(one) == decoded(other)
+    assert _on_one_line(decoded(one)) == _on_one_line(decoded(other))
 
 
 def clean_request(request: Any) -> Any:

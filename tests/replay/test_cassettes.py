@@ -54,6 +54,16 @@ def test_bodies_match_across_encodings() -> None:
         cassettes.same_meaning(plain, request(b'{"prompt":"Bye","model":"gpt-oss-120b"}'))
 
 
+def test_line_breaks_of_a_description_do_not_matter_and_its_words_do() -> None:
+    def offering(description: str) -> Request:
+        body = {"tools": [{"function": {"description": description}}]}
+        return request(json.dumps(body).encode(), content_type="application/json")
+
+    cassettes.same_meaning(offering("Add.\n\n    All of them."), offering("Add.\n\nAll of them."))
+    with pytest.raises(AssertionError):
+        cassettes.same_meaning(offering("Add."), offering("Divide."))
+
+
 def test_a_cassette_of_two_origins_is_refused() -> None:
     answers = [{"headers": {}}, {"headers": {cassettes.EMULATED_HEADER: ["1"]}}]
 
