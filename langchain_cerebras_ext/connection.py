@@ -131,13 +131,16 @@ class Connected(Serializable):
     @model_validator(mode="after")
     def _check_cerebras_connection(self) -> Self:
         """Resolve what the environment decides; refuse what a client would refuse at the first call."""
-        if self.api_key is None or (isinstance(self.api_key, SecretStr) and not self.api_key.get_secret_value()):
-            self.api_key, self._key_from_environment = resolve_key(None)
-        elif isinstance(self.api_key, SecretStr):
-            self.api_key = resolve_key(self.api_key)[0]
-        self.base_url = resolve_base_url(self.base_url)
-        given = {name: getattr(self, name) for name in CONNECTION_FIELDS}
-        if any(value is not None for name, value in given.items() if name != "base_url"):
+        # Set as pydantic sets a field; our `__setattr__` would make new clients each time.
+        values, key = self.__dict__, self.api_key
+        if key is None or (isinstance(key, SecretStr) and not key.get_secret_value()):
+            values["api_key"], self._key_from_environment = resolve_key(None)
+        elif isinstance(key, SecretStr):
+            values["api_key"] = resolve_key(key)[0]
+        values["base_url"] = resolve_base_url(self.base_url)
+        self.__pydantic_fields_set__.update(("api_key", "base_url"))
+        given = {name: value for name in CONNECTION_FIELDS if (value := values[name]) is not None}
+        if len(given) > 1:
             resolve_settings(**given)
         return self
 

@@ -13,7 +13,7 @@ from langchain_core.outputs import ChatGeneration, Generation
 from langchain_core.runnables import AddableDict
 from pydantic import ConfigDict, Field
 
-from cerebras_ext.answers import json_answer, partial_json_answer, split_thoughts
+from cerebras_ext.answers import json_answer, partial_json_answer, split_thoughts, worth_reading
 from cerebras_ext.jsontext import loads_partial
 from langchain_cerebras_ext.errors import OutputTruncatedError, RefusalError
 from langchain_cerebras_ext.schemas import AnswerFormat
@@ -109,6 +109,7 @@ class _Growing:
         self._parser = parser
         self._chunks: list[BaseMessage] = []
         self._text: list[str] = []
+        self._length = self._read_length = 0
         self._last: Any = None
         self._call: int | None = None
 
@@ -140,13 +141,15 @@ class _Growing:
             yield final
 
     def _grow(self, message: BaseMessage) -> bool:
+        """Take the text of a chunk; return whether the answer is to be read again."""
         if self._parser.method != "function_calling":
             text = message.content if isinstance(message.content, str) else str(message.text)
         else:
             text = self._arguments(message)
         if text:
             self._text.append(text)
-        return bool(text)
+            self._length += len(text)
+        return bool(text) and worth_reading(self._length, self._read_length)
 
     def _arguments(self, message: BaseMessage) -> str:
         """Return what a chunk adds to the arguments of the first call of the schema's function."""
@@ -160,6 +163,7 @@ class _Growing:
 
     def _read(self) -> Any:
         text = "".join(self._text)
+        self._read_length = len(text)
         partial = loads_partial if self._parser.method == "function_calling" else partial_json_answer
         found = partial(text)
         format_ = self._parser.format

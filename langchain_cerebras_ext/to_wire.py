@@ -41,7 +41,8 @@ def _message(index: int, message: BaseMessage, mode: ReplayReasoning) -> WireMes
     content = message.content
     if isinstance(message, HumanMessage):
         found = content if isinstance(content, str) else user_content(content, _place(index))
-        return _named({"role": "user", "content": found}, message)
+        wire = {"role": "user", "content": found}
+        return _named(wire, message) if message.name else wire
     if isinstance(message, ToolMessage):
         # No `name`: agents always set it, and it says nothing that the call with this id does not say.
         result = content if isinstance(content, str) else tool_content(content, _place(index))
@@ -94,13 +95,13 @@ def _assistant(index: int, message: AIMessage, mode: ReplayReasoning) -> WireMes
         wire["reasoning"] = reasoning
     if calls:
         wire["tool_calls"] = calls
-    return _named(wire, message)
+    return _named(wire, message) if message.name else wire
 
 
 def _tool_calls(index: int, message: AIMessage) -> list[dict[str, Any]]:
     calls = []
     for number, call in enumerate((*message.tool_calls, *message.invalid_tool_calls)):
-        function = {"name": call["name"] or "", "arguments": replayed_arguments(call["args"])}
+        function = {"name": call["name"] or "", "arguments": replayed_arguments(call["args"], call["name"])}
         calls.append({"id": call["id"] or f"call_{index}_{number}", "type": "function", "function": function})
     return calls
 

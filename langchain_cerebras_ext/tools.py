@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from typing_extensions import is_typeddict
 
+from cerebras_ext.names import NAME_RULE, is_legal_name
 from cerebras_ext.strict_schema import strict_tools
 from cerebras_ext.types import FunctionDefinition
 from langchain_cerebras_ext.errors import RequestValidationError
@@ -23,7 +23,6 @@ WireTool = dict[str, Any]
 """A tool as plain JSON; its parameters are as free as JSON schema is."""
 ToolLike = Mapping[str, Any] | type | Callable[..., Any] | BaseTool
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FUNCTION_KEYS = frozenset(FunctionDefinition.model_fields)
 _FORMATS = ("text", "json_object", "json_schema")
 _CHOICES = {"any": "required", "auto": "auto", "none": "none", "required": "required"}
@@ -152,10 +151,8 @@ def _function_of_schema(schema: dict[str, Any]) -> dict[str, Any]:
 def _checked(function: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members that the service knows; refuse a name that it refuses with a text that does not name it."""
     name = function.get("name")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise RequestValidationError(
-            f"tools: the name {name!r} is not valid; names have 1 to 64 of a-z, A-Z, 0-9, '_' and '-'"
-        )
+    if not is_legal_name(name):
+        raise RequestValidationError(f"tools: the name {name!r} is not valid; names have {NAME_RULE}")
     return {key: value for key, value in function.items() if key in _FUNCTION_KEYS and value not in (None, "")}
 
 

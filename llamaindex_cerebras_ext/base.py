@@ -176,7 +176,7 @@ class CerebrasBase(LLM):
     def _check_values(self) -> Self:
         given = self.model_fields_set
         # The rule of `model`, which every LLM has, is here that of the request too.
-        if given.intersection(self.request_type.__pydantic_fields__) != {"model"}:
+        if given.intersection(self.request_type.__pydantic_fields__) != {"model"} or _has_defaults(type(self)):
             self.request_type.check_fields(self._constructor_level())
         options = {name: value for name, value in self.additional_kwargs.items() if name not in CALL_OPTIONS}
         if options:
@@ -340,6 +340,13 @@ class CerebrasBase(LLM):
     def __repr_args__(self) -> Any:
         for name, value in super().__repr_args__():
             yield name, plain_url(value) if name == "api_base" else value
+
+
+@lru_cache(maxsize=64)
+def _has_defaults(cls: type[CerebrasBase]) -> bool:
+    """Whether a subclass gives a field of the request a default of its own."""
+    names = cls.model_fields.keys() & cls.request_type.model_fields.keys() - {"model"}
+    return any(cls.model_fields[name].get_default(call_default_factory=False) is not None for name in names)
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
@@ -10,16 +9,6 @@ from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
 
 from cerebras_ext.errors import RequestValidationError
 from cerebras_ext.toolcalls import InvalidArgumentsError, parse_arguments, replayed_arguments
-
-_ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
-
-
-def wire_name(name: str) -> str:
-    """Return a tool name in the characters that the service takes, like core does for generic models."""
-    if name.isidentifier() and name.isascii():
-        return name
-    return _ILLEGAL.sub("_", name)
-
 
 CallT = TypeVar("CallT", bound="tuple[str | None, str, Any]")
 
@@ -42,7 +31,7 @@ def wire_calls_of(message: ChatMessage, where: str) -> list[tuple[str | None, st
     The text is the model's own where that is kept beside a block and says the same: equal bytes let the service's
     cache find them.
     """
-    return [(call[0], call[1], _arguments_text(call[2], twin)) for call, twin in _with_twins(message, where)]
+    return [(call[0], call[1], _arguments_text(call, twin)) for call, twin in _with_twins(message, where)]
 
 
 def _with_twins(message: ChatMessage, where: str) -> list[tuple[Call, Call | None]]:
@@ -71,15 +60,16 @@ def _twin(block: ToolCallBlock, entries: list[Call]) -> Call | None:
     return next((entry for entry in entries if entry[0] is None and entry[1] == block.tool_name), None)
 
 
-def _arguments_text(arguments: Any, twin: Call | None) -> str:
+def _arguments_text(call: Call, twin: Call | None) -> str:
+    _, name, arguments = call
     if twin is not None and arguments.__class__ is dict and twin[2].__class__ is str:
         try:
             if parse_arguments(twin[2]) == arguments:
                 # Line breaks inside of strings are read, but cannot be sent.
-                return twin[2] if arguments and twin[2].isprintable() else replayed_arguments(twin[2])
+                return twin[2] if arguments and twin[2].isprintable() else replayed_arguments(twin[2], name)
         except InvalidArgumentsError:
             pass
-    return replayed_arguments(arguments)
+    return replayed_arguments(arguments, name)
 
 
 def _entries(additional_kwargs: Mapping[str, Any], where: str) -> list[Call]:

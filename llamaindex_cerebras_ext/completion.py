@@ -29,6 +29,7 @@ from llamaindex_cerebras_ext.completion_wire import (
 )
 from llamaindex_cerebras_ext.completion_wire import messages_to_prompt as default_messages_to_prompt
 from llamaindex_cerebras_ext.generators import aprimed, primed
+from llamaindex_cerebras_ext.token_ids import with_token_ids
 
 T = TypeVar("T")
 
@@ -101,6 +102,7 @@ class CerebrasCompletion(CerebrasBase):
 
     # ---- completion ----
 
+    @with_token_ids
     @llm_completion_callback()
     def complete(self, prompt: Prompt, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         """Complete a prompt.
@@ -115,11 +117,13 @@ class CerebrasCompletion(CerebrasBase):
         """
         return self._complete(self._prompt(prompt, formatted), kwargs)
 
+    @with_token_ids
     @llm_completion_callback()
     async def acomplete(self, prompt: Prompt, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
         """Complete a prompt; see `complete`."""
         return await self._acomplete(self._prompt(prompt, formatted), kwargs)
 
+    @with_token_ids
     @llm_completion_callback()
     def stream_complete(self, prompt: Prompt, formatted: bool = False, **kwargs: Any) -> CompletionResponseGen:
         """Stream a completion; the request is sent before this returns. See `complete`.
@@ -128,6 +132,7 @@ class CerebrasCompletion(CerebrasBase):
         """
         return self._stream_complete(self._prompt(prompt, formatted), kwargs, _as_it_is)
 
+    @with_token_ids
     @llm_completion_callback()
     async def astream_complete(
         self, prompt: Prompt, formatted: bool = False, **kwargs: Any

@@ -20,8 +20,8 @@ def maker(cls: type[ModelT], *given: str) -> Callable[[dict[str, Any]], ModelT]:
 
     Args:
         cls: The class.
-        *given: Fields that every call gives, in this order. Another field that has no constant default has to be among them, else the
-            class's own constructor is used; so it is where the class does more than to hold its fields.
+        *given: Fields that every call gives, in this order. Another field that has no constant default has to be among
+            them, else the class's own constructor is used; so it is where the class does more than to hold its fields.
     """
     fields = cls.model_fields
     constant = {name: field.default for name, field in fields.items() if field.default_factory is None}
@@ -30,7 +30,7 @@ def maker(cls: type[ModelT], *given: str) -> Callable[[dict[str, Any]], ModelT]:
         and not cls.__private_attributes__
         and cls.__pydantic_post_init__ is None
         and cls.model_config.get("extra") in (None, "ignore")
-        and _SLOTS <= BaseModel.__dict__.keys()
+        and BaseModel.__dict__.keys() >= _SLOTS
     )
     if not plain:
         return lambda values: cls(**values)

@@ -13,6 +13,7 @@ from llama_index.core.prompts import BasePromptTemplate
 from llama_index.core.types import PydanticProgramMode
 from pydantic import BaseModel, Field
 
+from cerebras_ext.answers import worth_reading
 from llamaindex_cerebras_ext.base import CerebrasBase
 from llamaindex_cerebras_ext.outputs import OutputFormat, output_format
 
@@ -155,15 +156,8 @@ def _ended(output: ModelT) -> ModelT:
     return output
 
 
-_LONG = 2048
-
-
 class _Growing:
-    """Turns the chunks of a stream into objects: each that is new, and at the end the whole one.
-
-    A long text is read anew only when it has grown by a thirty-second of itself, so that the cost of a stream is in
-    proportion to its text and not to the square.
-    """
+    """Turns the chunks of a stream into objects: each that is new, and at the end the whole one."""
 
     def __init__(self, format_: OutputFormat[Any]) -> None:
         self._format = format_
@@ -177,7 +171,7 @@ class _Growing:
         if not chunk.delta:
             return
         text = chunk.message.content or ""
-        if len(text) > _LONG and len(text) - self._read < len(text) >> 5:
+        if not worth_reading(len(text), self._read):
             return
         self._read = len(text)
         found = self._format.partial(text)

@@ -8,10 +8,11 @@ from typing import Any
 from llama_index.core.base.llms.types import ChatMessage, MessageRole, TextBlock, ThinkingBlock, ToolCallBlock
 
 from cerebras_ext.errors import RequestValidationError
+from cerebras_ext.names import wire_name
 from cerebras_ext.reasoning import ReplayReasoning, replayed_turn
 from cerebras_ext.toolcalls import replayed_arguments
 from llamaindex_cerebras_ext.blocks import assistant_text, text_of, user_content
-from llamaindex_cerebras_ext.calls import CallIds, wire_calls_of, wire_name
+from llamaindex_cerebras_ext.calls import CallIds, wire_calls_of
 
 WireMessage = dict[str, Any]
 
@@ -96,7 +97,8 @@ def _plain_turn(blocks: Sequence[Any]) -> tuple[str | None, list[tuple[str | Non
     for block in blocks:
         kind = block.__class__
         if kind is ToolCallBlock:
-            calls.append((block.tool_call_id or None, block.tool_name, replayed_arguments(block.tool_kwargs)))
+            name = block.tool_name
+            calls.append((block.tool_call_id or None, name, replayed_arguments(block.tool_kwargs, name)))
         elif kind is TextBlock and text is None:
             text = block.text
         else:

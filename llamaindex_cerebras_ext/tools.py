@@ -10,10 +10,12 @@ from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.tools.types import BaseTool
 from pydantic import BaseModel
 
+from cerebras_ext.answers import worth_reading
 from cerebras_ext.jsontext import loads_partial
+from cerebras_ext.names import wire_name
 from cerebras_ext.strict_schema import strict_tools
 from cerebras_ext.toolcalls import InvalidArgumentsError, parse_arguments
-from llamaindex_cerebras_ext.calls import tool_calls_of, wire_name
+from llamaindex_cerebras_ext.calls import tool_calls_of
 
 ToolChoice = str | bool | Mapping[str, Any] | None
 
@@ -154,10 +156,10 @@ class PartialArguments:
 
     def read(self, call_id: str | None, text: str) -> dict[str, Any]:
         """Return the members so far, a string that is cut off included."""
-        if len(text) < _LONG:
+        if worth_reading(len(text), len(text)):  # whatever was read before
             return _beginning(text)
         known = self._known.get(call_id)
-        if known is not None and len(text) - len(known[0]) < len(text) >> 5 and text.startswith(known[0]):
+        if known is not None and not worth_reading(len(text), len(known[0])) and text.startswith(known[0]):
             return known[1]
         if len(self._known) >= _MOST_KNOWN:
             self._known.clear()
@@ -170,7 +172,6 @@ class PartialArguments:
         self._known.pop(call_id, None)
 
 
-_LONG = 8192
 _MOST_KNOWN = 64
 
 

@@ -6,11 +6,25 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from cerebras_ext.jsontext import loads, loads_partial
+from cerebras_ext.jsontext import loads, loads_partial, refuse_constants
 from cerebras_ext.reasoning import split_think
 
 _CLOSE = "</think>"
 _FENCE = re.compile(r"^```[A-Za-z]*\s*\n?")
+_LONG = 2048
+
+
+def worth_reading(length: int, last_read: int) -> bool:
+    """Whether the beginning of an answer is to be read anew, now that it has grown.
+
+    A long text is read only when it has grown by a thirty-second of itself, so that the cost of a stream is in
+    proportion to its text and not to the square.
+
+    Args:
+        length: Characters that have come.
+        last_read: How many there were at the last reading.
+    """
+    return length <= _LONG or length - last_read >= length >> 5
 
 
 def split_thoughts(text: str) -> tuple[str, str]:
@@ -41,7 +55,9 @@ def json_answer(text: str) -> Any:
     fault: ValueError | None = None
     for candidate in _candidates(text):
         try:
-            return loads(candidate)
+            value = loads(candidate)
+            refuse_constants(candidate)
+            return value
         except ValueError as error:
             fault = error
     raise ValueError(f"the answer is not JSON: {fault}")

@@ -13,11 +13,12 @@ from pydantic import SecretStr
 from cerebras_ext.body import single_reason
 from cerebras_ext.classify import ErrorTypes
 from cerebras_ext.endpoints import Endpoint, RequestT
-from cerebras_ext.errors import CerebrasError, ClientClosedError
+from cerebras_ext.errors import CerebrasError, ClientClosedError, RequestValidationError
 from cerebras_ext.exchange import Call, Options, make_request, prepare, split_options
 from cerebras_ext.keywords import ClientOptions
 from cerebras_ext.retry import RetryState
 from cerebras_ext.settings import AsyncHTTPClient, HTTPClient, Settings, mask_url, resolve_key, resolve_settings
+from cerebras_ext.types import ChatRequest, CompletionRequest
 
 logger = logging.getLogger("cerebras_ext")
 logger.addHandler(logging.NullHandler())
@@ -75,7 +76,9 @@ class BaseClient(Generic[HttpT]):
         self, endpoint: Endpoint[RequestT, Any, Any], request: Any, keywords: Mapping[str, Any], *, stream: bool
     ) -> Call:
         options, fields = split_options(keywords)
-        return self._call(endpoint, make_request(endpoint.request_type, request, fields), options, stream)
+        model = make_request(endpoint.request_type, request, fields)
+        _check_method(model, stream)
+        return self._call(endpoint, model, options, stream)
 
     def _prepare_stream(
         self, endpoint: Endpoint[RequestT, Any, Any], request: Any, keywords: Mapping[str, Any], unstreamable: str
@@ -85,6 +88,7 @@ class BaseClient(Generic[HttpT]):
             raise ValueError(f"unstreamable: must be 'raise' or 'single', got {unstreamable!r}")
         options, fields = split_options(keywords)
         model = make_request(endpoint.request_type, request, fields)
+        _check_method(model, True)
         single = unstreamable == "single" and single_reason(model.given()) is not None
         return self._call(endpoint, model, options, not single), single
 
@@ -118,6 +122,14 @@ class BaseClient(Generic[HttpT]):
             raise error
         logger.debug("attempt %d failed (%s), next in %.2f s", retry.attempts, type(error).__name__, delay)
         return delay
+
+
+def _check_method(request: ChatRequest | CompletionRequest, stream: bool) -> None:
+    """Refuse a `stream` that the method does not do, rather than to return another kind of answer than asked for."""
+    if request.stream is not None and request.stream is not stream:
+        name = "chat" if isinstance(request, ChatRequest) else "complete"
+        use = name if stream else f"stream_{name}"
+        raise RequestValidationError(f"stream: the method decides it; for stream={request.stream} call {use}")
 
 
 def log_exchange(call: Call, status: int, started: float) -> None:

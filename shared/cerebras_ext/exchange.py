@@ -93,7 +93,6 @@ def make_headers(
     """
     own = check_headers("extra_headers", options.extra_headers)
     threshold = settings.queue_threshold if options.queue_threshold is None else options.queue_threshold
-    check_queue_threshold(threshold)
     headers = {
         "Authorization": f"Bearer {key.get_secret_value()}",
         "Accept": "application/json",
@@ -131,15 +130,16 @@ def prepare(
     """Build the request to send.
 
     Raises:
-        RequestValidationError: The body or a header cannot be sent.
+        RequestValidationError: The body or a header cannot be sent, or an option of the call is out of range.
     """
     content, described = b"", dict[str, str]()
-    if body is not None:
-        try:
+    try:
+        if body is not None:
             content, described = encode_body(body, settings.payload)
-        except ValueError as error:
-            raise errors.RequestValidationError(str(error)) from None
-    timeout = settings.timeout if options.timeout is None else make_timeout(options.timeout)
+        timeout = settings.timeout if options.timeout is None else make_timeout(options.timeout)
+        check_queue_threshold(options.queue_threshold)
+    except ValueError as error:
+        raise errors.RequestValidationError(str(error)) from None
     if stream and settings.stream_idle_timeout is not None:
         timeout = httpx.Timeout(
             connect=timeout.connect,

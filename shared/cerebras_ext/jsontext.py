@@ -31,7 +31,7 @@ def loads(text: bytes | str) -> Any:
 def loads_partial(text: str) -> Any:
     """Parse the beginning of a JSON text, keeping a string that is cut off; None where there is nothing yet."""
     try:
-        return pydantic_core.from_json(text, allow_partial="trailing-strings")
+        return pydantic_core.from_json(text, allow_partial="trailing-strings", allow_inf_nan=False)
     except ValueError:
         return None
 

@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import Literal, TypedDict, Unpack, get_args
 
@@ -80,14 +81,21 @@ def normalize_base_url(url: str) -> str:
     Raises:
         ValueError: Not an http or https URL.
     """
+    if not isinstance(url, str):
+        raise ValueError(f"base_url: must be an http or https URL like {DEFAULT_BASE_URL}, got {url!r}")
+    return _normalized(url)
+
+
+@lru_cache(maxsize=256)
+def _normalized(url: str) -> str:
     try:
         url = url.strip()
         parts = urllib.parse.urlsplit(url)
         known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except (ValueError, AttributeError):
+    except ValueError:
         known = False
     if not known or " " in url or not url.isprintable():
-        shown = mask_url(url) if isinstance(url, str) else url
+        shown = mask_url(url)
         raise ValueError(f"base_url: must be an http or https URL like {DEFAULT_BASE_URL}, got {shown!r}")
     path = parts.path.rstrip("/")
     path = path.removesuffix("/v1").rstrip("/")

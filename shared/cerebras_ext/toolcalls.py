@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cerebras_ext.errors import RequestValidationError
 from cerebras_ext.jsontext import loads, refuse_constants, replace_surrogates
 
-_encode = json.JSONEncoder(ensure_ascii=False).encode
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _PLACEHOLDER_IDS = frozenset({"", "null", "None"})
 
@@ -205,14 +206,18 @@ def _loads_with_line_breaks(text: str) -> Any:
             raise ValueError("nested too deeply") from None
 
 
-def replayed_arguments(value: Any) -> str:
+def replayed_arguments(value: Any, name: str | None = None) -> str:
     """Return arguments as the service accepts them in history: always the JSON text of an object.
 
     Args:
         value: A mapping, or the text of an earlier call; malformed text is kept inside an object.
+        name: Name of the function that was called, for the error.
+
+    Raises:
+        RequestValidationError: A mapping has something that JSON has no form for.
     """
     if isinstance(value, (dict, Mapping)):
-        return _encode(value)
+        return _encode_mapping(value, name)
     text = "" if value is None else str(value)
     try:
         arguments = parse_arguments(text)
@@ -220,4 +225,13 @@ def replayed_arguments(value: Any) -> str:
         return _encode({"invalid_arguments": text})
     if not arguments:
         return "{}"
-    return text if _CONTROL.search(text) is None or _is_whole([text]) else _encode(arguments)
+    return text if _CONTROL.search(text) is None or _is_whole([text]) else _encode_mapping(arguments, name)
+
+
+def _encode_mapping(value: Mapping[str, Any], name: str | None) -> str:
+    try:
+        return _encode(value if isinstance(value, dict) else dict(value))
+    except (TypeError, ValueError, RecursionError) as error:  # the kinds that an encoder has for what it cannot write
+        raise RequestValidationError(
+            f"the arguments of the earlier call of {name!r} cannot be written as JSON: {error}"
+        ) from None

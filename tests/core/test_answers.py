@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cerebras_ext.answers import json_answer, partial_json_answer, split_thoughts
+from cerebras_ext.answers import json_answer, partial_json_answer, split_thoughts, worth_reading
 
 VALUE = {"a": [1, {"b": "</think> ```"}], "c": None}
 TEXT = json.dumps(VALUE)
@@ -37,6 +37,16 @@ def test_nothing_is_repaired(text: str) -> None:
         json_answer(text)
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_that_json_does_not_have_are_refused(number: str) -> None:
+    text = f'{{"a": {number}, "b": 1}}'
+    for answer in (text, f"<think>hm</think>{text}", f"```json\n{text}\n```"):
+        with pytest.raises(ValueError, match=r"the answer is not JSON: .*has no form in JSON"):
+            json_answer(answer)
+        assert partial_json_answer(answer) is None
+    assert json_answer('{"a": "NaN"}') == {"a": "NaN"}
+
+
 @pytest.mark.parametrize("name", WRAPPED)
 def test_parts_grow_to_the_whole_and_thoughts_are_no_part(name: str) -> None:
     text = WRAPPED[name]
@@ -64,3 +74,13 @@ def test_only_objects_and_lists_have_parts(text: str) -> None:
 )
 def test_thoughts_are_split_off(text: str, thoughts: str, rest: str) -> None:
     assert split_thoughts(text) == (thoughts, rest)
+
+
+def test_a_growing_text_is_read_in_proportion_to_its_length() -> None:
+    read = [0]
+    for length in range(1, 200_000):
+        if worth_reading(length, read[-1]):
+            read.append(length)
+    assert read[:2001] == list(range(2001))
+    assert sum(read[2048:]) < 40 * 200_000
+    assert read[-1] > 0.96 * 200_000

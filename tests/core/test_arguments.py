@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import date
+from types import MappingProxyType
+from typing import Any
 
 import pytest
 
+from cerebras_ext.errors import RequestValidationError
 from cerebras_ext.toolcalls import InvalidArgumentsError, parse_arguments, replayed_arguments
 
 
@@ -32,3 +36,24 @@ def test_replayed_arguments_are_strict_json() -> None:
 def test_arguments_nested_too_deeply_are_invalid() -> None:
     with pytest.raises(InvalidArgumentsError):
         parse_arguments('{"a": "\n", "b": ' + "[" * 100_000)
+
+
+def circular() -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    value["self"] = value
+    return value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{"x": float("nan")}, {"x": [float("-inf")]}, {"x": date(2024, 1, 2)}, {"x": {1}}, {(1, 2): 3}, circular()],
+    ids=["nan", "infinity", "date", "set", "key", "circular"],
+)
+def test_arguments_that_json_has_no_form_for_are_refused_by_the_name_of_the_call(value: dict[Any, Any]) -> None:
+    for given in (value, MappingProxyType(value)):
+        with pytest.raises(RequestValidationError, match="call of 'lookup' cannot be written as JSON"):
+            replayed_arguments(given, "lookup")
+
+
+def test_a_mapping_is_written_as_a_dictionary_is() -> None:
+    assert replayed_arguments(MappingProxyType({"a": 1})) == '{"a": 1}'

@@ -150,10 +150,10 @@ def test_a_long_healthy_stream_has_no_total_limit(
 ) -> None:
     server.script = [
         Answer(
-            (*[piece for _ in range(8) for piece in (way.piece("a"), *PING, Wait(0.02))], way.end), framing="chunked"
+            (*[piece for _ in range(12) for piece in (way.piece("a"), *PING, Wait(0.1))], way.end), framing="chunked"
         )
     ]
-    assert way.ask({**options, setting: 0.15}).response.text == "a" * 8
+    assert way.ask({**options, setting: 1.0}).response.text == "a" * 12
 
 
 def test_a_slow_consumer_is_not_a_silent_service(server: Server, options: dict[str, Any]) -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from cerebras_ext import Client, types
+from cerebras_ext.errors import RequestValidationError
 from cerebras_ext.types import (
     ChatChunk,
     ChatResponse,
     CompletionChunk,
+    CompletionRequest,
     CompletionResponse,
     ErrorBody,
     LogProbs,
@@ -178,3 +180,15 @@ def test_names_of_the_types_are_exported_and_documented() -> None:
     for name in types.__all__:
         exported = getattr(types, name)
         assert not isinstance(exported, type) or exported.__doc__, name
+
+
+@pytest.mark.parametrize(("prompt", "place"), [([1, -2], "prompt.1"), ([[1], [3, -1]], "prompt.1.1")])
+def test_a_negative_token_id_is_refused_at_its_place(prompt: Any, place: str) -> None:
+    with pytest.raises(RequestValidationError, match=rf"^{place}: .* greater than or equal to 0"):
+        CompletionRequest(model="m", prompt=prompt)
+
+
+def test_token_ids_may_be_large_and_are_bounded_in_the_schema() -> None:
+    assert CompletionRequest(model="m", prompt=[2**70]).prompt == [2**70]
+    ids = CompletionRequest.model_json_schema()["properties"]["prompt"]["anyOf"][2]
+    assert ids == {"items": {"minimum": 0, "type": "integer"}, "type": "array"}

@@ -202,3 +202,39 @@ def test_pace_spreads_a_stream() -> None:
         number = len(events(post(emulator, CHAT, STREAM).text))
         assert time.monotonic() - start >= 0.01 * number
         assert post(emulator, COMPLETIONS, {"model": "gpt-oss-120b", "prompt": "x"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cut", "complte"), ("cut", None), ("delay", "a"), ("delay", -1), ("chunk_delay", float("nan")),
+        ("times", 0), ("times", -1), ("times", "2"), ("times", True), ("status", "429"), ("status", 99),
+        ("status", 600), ("status", True), ("stall_after_chunks", -1), ("cut_after_bytes", 1.5),
+        ("cut_after_chunks", "1"), ("error_after_chunks", True), ("path", None), ("headers", None),
+        ("headers", [("a", "b")]), ("split_at", "12"), ("split_at", [1.5]),
+    ],
+)  # fmt: skip
+def test_a_fault_without_meaning_is_refused_at_once_by_its_name(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{name}: must be"):
+        Fault(**{name: value})
+
+
+@pytest.mark.parametrize("status", [299, 200, "x", 600, None])
+def test_fail_takes_refusals_only(emu: Emulator, status: Any) -> None:
+    with pytest.raises(ValueError, match=r"^status: must be"):
+        emu.fail(status)
+    assert post(emu, CHAT, chat_body("hello")).status_code == 200
+
+
+def test_fail_takes_no_empty_number_of_times(emu: Emulator) -> None:
+    with pytest.raises(ValueError, match=r"^times: must be"):
+        emu.fail(429, times=0)
+    with pytest.raises(ValueError, match=r"^times: must be"):
+        emu.respond({}, times=0)
+
+
+def test_script_takes_faults_only(emu: Emulator) -> None:
+    wrong: Any = {"status": 429}
+    with pytest.raises(TypeError, match=r"script: takes Fault\(\.\.\.\)"):
+        emu.script(Fault(status=429), wrong)
+    assert post(emu, CHAT, chat_body("hello")).status_code == 200, "nothing of it was queued"

@@ -238,3 +238,13 @@ def test_a_small_body_that_unpacks_to_a_large_one_is_refused_before_it_fills_the
         assert tracemalloc.get_traced_memory()[1] < 170 * 1024 * 1024
     finally:
         tracemalloc.stop()
+
+
+def test_there_is_no_address_before_the_start() -> None:
+    emulator = Emulator()
+    for name in ("base_url", "port"):
+        with pytest.raises(RuntimeError, match="start it"):
+            getattr(emulator, name)
+    with emulator:
+        assert emulator.base_url.endswith(f":{emulator.port}")
+    assert Emulator(8123).base_url == "http://127.0.0.1:8123"

@@ -12,6 +12,7 @@ from langchain_core.outputs import GenerationChunk
 from langchain_core.prompts import PromptTemplate
 
 from cerebras_ext.errors import APIResponseError, BadRequestError, RequestValidationError, ServerError
+from langchain_cerebras_ext.completions import parse_token_ids, token_text
 from langchain_cerebras_ext.llm import CerebrasLLM
 from tests.langchain.text_service import (
     HEAD,
@@ -406,3 +407,16 @@ def test_class_is_named_and_typed_for_core() -> None:
 
     assert (llm._llm_type, llm.model_name) == ("cerebras", "m")
     assert llm.asdict() == {"model": "m", "base_url": "https://api.cerebras.ai", "_type": "cerebras"}
+
+
+@pytest.mark.parametrize("prompt", [[1, 22, 0], (3,), [2**70]])
+def test_the_text_of_token_ids_stands_for_them_with_and_without_the_ids(prompt: list[int]) -> None:
+    text = token_text(prompt)
+    assert text == " ".join(map(str, prompt))
+    assert parse_token_ids(text) == parse_token_ids(str(text[:])) == list(prompt)
+
+
+@pytest.mark.parametrize("prompt", [[], [-1], [True], [1.5], ["1", "x"], "12"])
+def test_what_is_no_token_id_is_left_to_the_reading_of_the_text(prompt: Any) -> None:
+    assert type(token_text(prompt)) is str
+    assert token_text(prompt) == " ".join(map(str, prompt))

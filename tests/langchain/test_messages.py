@@ -409,3 +409,13 @@ def test_no_shape_of_history_writes_a_member_that_the_service_does_not_know() ->
     ]
     allowed.validate_python({"model": "m", "messages": wire(*history)})
     assert "reasoning_content" not in json.dumps(wire(*history))
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}])
+@pytest.mark.parametrize("path", PATHS)
+async def test_arguments_that_json_has_no_form_for_are_refused_by_the_name_of_the_call(value: Any, path: str) -> None:
+    service = Service()
+    message = AIMessage("", tool_calls=[{**CALL, "args": {"k": value}}])
+    with pytest.raises(RequestValidationError, match="call of 'lookup'"):
+        await service.ask(path, [HumanMessage("q"), message, ToolMessage("7", tool_call_id="t1")])
+    assert not service.bodies

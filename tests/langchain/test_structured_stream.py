@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from langchain_core.exceptions import OutputParserException
 from langchain_core.messages import AIMessageChunk
 from pydantic import BaseModel, Field
 
+from langchain_cerebras_ext import structured_parser
 from langchain_cerebras_ext.errors import OutputTruncatedError
 from tests.langchain.stub import Stub, call, chunks, say
 
@@ -159,3 +162,26 @@ def test_chunks_are_not_added_up_while_they_come(monkeypatch: pytest.MonkeyPatch
     parser: Any = Stub(say("x")).model().with_structured_output(SCHEMA)
     pieces = [AIMessageChunk(content=piece) for piece in ('{"setup": "a', "b", 'c"}')]
     assert list(parser.last._transform(iter(pieces)))[-1] == {"setup": "abc"}
+
+
+@pytest.mark.parametrize("path", STREAMS)
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
+async def test_a_long_answer_is_read_in_proportion_to_its_length(
+    method: Any, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    for name in ("partial_json_answer", "loads_partial"):
+        reader = getattr(structured_parser, name)
+
+        def counted(text: str, reader: Any = reader) -> Any:
+            read.append(len(text))
+            return reader(text)
+
+        monkeypatch.setattr(structured_parser, name, counted)
+    setup = "x" * 40_000
+    stub = Stub(answering(json.dumps({"setup": setup}), method), piece=8)
+    parts = await chunks(stub.model().with_structured_output(SCHEMA, method=method), path)
+    assert parts[-1] == {"setup": setup}
+    assert len(read) < 500
+    assert max(later - earlier for earlier, later in itertools.pairwise(read)) < 40_000 / 30
+    assert sum(read) < 50 * 40_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import ssl
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -173,6 +174,37 @@ def test_other_names_of_fields_are_taken(cls: type[CerebrasBase], alias: str, na
     kept = getattr(cls(**{"model": "m", alias: value}), name)
     assert kept == (SecretStr(value) if name == "api_key" else value)
     assert cls(**{"model": "m", alias: value, name: value}) == cls(**{"model": "m", name: value})
+
+
+def test_what_is_checked_at_construction_may_change_in_between(
+    cls: type[CerebrasBase], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CEREBRAS_BASE_URL", "https://first.example")
+    bundle = tmp_path / "ca.pem"
+    bundle.write_text("")
+    for _ in range(2):
+        cls(model="m", max_retries=1)
+        cls(model="m", verify=str(bundle))
+
+    monkeypatch.setenv("CEREBRAS_BASE_URL", "no address")
+    with pytest.raises(ValidationError, match="base_url"):
+        cls(model="m", max_retries=1)
+    monkeypatch.delenv("CEREBRAS_BASE_URL")
+    bundle.unlink()
+    with pytest.raises(ValidationError, match="verify"):
+        cls(model="m", verify=str(bundle))
+    for _ in range(2):
+        with pytest.raises(ValidationError, match="base_url"):
+            cls(model="m", api_base="no address")
+
+
+def test_defaults_of_subclasses_are_checked_like_arguments(cls: type[CerebrasBase]) -> None:
+    class Hot(cls):  # type: ignore[misc,valid-type]
+        temperature: float | None = 9.0
+
+    with pytest.raises(ValidationError, match="temperature"):
+        Hot(model="m")
+    assert Hot(model="m", temperature=1).temperature == 1
 
 
 def test_two_names_of_a_field_with_different_values_are_refused(cls: type[CerebrasBase]) -> None:

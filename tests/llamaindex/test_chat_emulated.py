@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
+from llama_index.core.program import LLMTextCompletionProgram
+from pydantic import BaseModel
 
 from cerebras_ext.emulator import Emulator
-from llamaindex_cerebras_ext import Cerebras
+from llamaindex_cerebras_ext import Cerebras, CerebrasCompletion
 from tests.llamaindex.scripted import PATHS, ask, last
 from tests.llamaindex.tooling import WEATHER
 
@@ -73,3 +75,19 @@ def test_one_instance_serves_one_loop_after_the_other(emulator: Emulator) -> Non
         return (await llm.achat(ask())).message.content or ""
 
     assert all(asyncio.run(once()) for _ in range(3))
+
+
+class Place(BaseModel):
+    """A place."""
+
+    name: str
+    country: str
+
+
+@pytest.mark.parametrize("cls", [Cerebras, CerebrasCompletion])
+def test_a_schema_in_the_prompt_is_followed(emulator: Emulator, cls: type[Cerebras | CerebrasCompletion]) -> None:
+    llm = cls(model="gpt-oss-120b", api_key="k", api_base=emulator.base_url)
+    program = LLMTextCompletionProgram.from_defaults(
+        output_cls=Place, prompt_template_str="Extract the place: {text}", llm=llm
+    )
+    assert program(text="Bern in Switzerland") == Place(name="Bern", country="Switzerland")

@@ -94,7 +94,7 @@ def test_registering_waits_for_the_module_and_survives_its_failure(monkeypatch: 
         importlib.import_module(name)
     loaded = importlib.import_module(name)
 
-    assert loaded.RECOGNIZED_LLMS == {"Cerebras": MockLLM, "CerebrasCompletion": CerebrasCompletion}
+    assert dict(loaded.RECOGNIZED_LLMS) == {"Cerebras": MockLLM, "CerebrasCompletion": CerebrasCompletion}
     assert loaded.__loader__ is finder.loader
     assert sys.meta_path[0] is finder
 

@@ -180,3 +180,11 @@ def test_text_with_line_breaks_in_strings_is_sent_as_json() -> None:
     block = ToolCallBlock(tool_call_id="t1", tool_name="f", tool_kwargs={"code": "a\nb"})
     sent = wire(called(block, additional_kwargs={"tool_calls": [entry]}))[0]["tool_calls"][0]["function"]["arguments"]
     assert json.loads(sent) == {"code": "a\nb"}
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1, 2}])
+@pytest.mark.parametrize("extra", [{}, {"name": "n"}])
+def test_arguments_that_json_has_no_form_for_are_refused_by_the_name_of_the_call(value: Any, extra: Any) -> None:
+    block = ToolCallBlock(tool_call_id="a", tool_name="lookup", tool_kwargs={"k": value})
+    with pytest.raises(RequestValidationError, match="call of 'lookup'"):
+        to_wire([*ask(), called(block, additional_kwargs=extra)])

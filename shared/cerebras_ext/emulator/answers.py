@@ -10,7 +10,7 @@ from typing import Any
 
 from cerebras_ext.emulator.generation import Answer, Call
 from cerebras_ext.emulator.json_types import JsonObject
-from cerebras_ext.emulator.prompts import find_schema, json_objects, read_prompt, text_of
+from cerebras_ext.emulator.prompts import find_schema, json_objects, read_prompt, single_braces, text_of
 from cerebras_ext.emulator.react import Turn, react_answer
 from cerebras_ext.emulator.schema_values import ValueMaker
 from cerebras_ext.emulator.selecting import selection
@@ -18,6 +18,9 @@ from cerebras_ext.emulator.talking import Situation, ToolResult, say, topic_of
 from cerebras_ext.emulator.tools import ToolSpec, plan_calls, remaining
 
 _KEYS = re.compile(r"\b(?:keys?|fields?|properties|members?)\b\s*(?:named|called|:)?\s*([^.\n]+)", re.IGNORECASE)
+_SCHEMA_FRAME = re.compile(
+    r"^Here's a JSON schema to follow:$|^Output a valid JSON object but do not repeat the schema\.$", re.MULTILINE
+)
 _KEYS_BEFORE = re.compile(
     r"((?:[\"'`]\w+[\"'`](?:\s*,?\s*and\s+|\s*,\s*)?)+)\s*(?:keys?|fields?|properties|members?)\b", re.IGNORECASE
 )
@@ -69,14 +72,15 @@ def answer_chat(body: Mapping[str, Any], *, effort: str, variant: int = 0) -> An
 
 def answer_text(prompt: str, variant: int = 0) -> str:
     """Return the continuation of a prompt of the completions endpoint."""
-    turns = [Turn("user", prompt)]
-    talk = _Conversation(turns, Situation(prompt))
-    content = react_answer(turns) or selection(prompt) or _schema_in_words(talk) or say(talk.situation, variant)
+    text = single_braces(prompt)
+    turns = [Turn("user", text)]
+    talk = _Conversation(turns, Situation(text))
+    content = react_answer(turns) or selection(text) or _schema_in_words(talk) or say(talk.situation, variant)
     return content if not prompt or prompt[-1].isspace() else f" {content}"
 
 
 def _read(messages: Sequence[Mapping[str, Any]]) -> _Conversation:
-    texts = [text_of(message.get("content")) for message in messages]
+    texts = [single_braces(text_of(message.get("content"))) for message in messages]
     roles = [message["role"] for message in messages]
     last = max((index for index, role in enumerate(roles) if role == "user"), default=-1)
     system = [text for role, text in zip(roles, texts, strict=True) if role in ("system", "developer")]
@@ -161,7 +165,7 @@ def _without_shapes(text: str, *, examples: bool) -> str:
     for value, shown in list(json_objects(text)):
         if examples or "properties" in value:
             text = text.replace(shown, " ")
-    return text
+    return _SCHEMA_FRAME.sub("", text)
 
 
 def _described_schema(text: str) -> JsonObject:

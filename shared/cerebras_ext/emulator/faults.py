@@ -6,7 +6,7 @@ import fnmatch
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pydantic_core
 
@@ -39,6 +39,9 @@ class Fault:
         error_after_chunks: Send this many chunks of the stream, then an error event.
         error: The error event, if not the service's own.
         split_at: Positions in the body at which it is split into separate network chunks.
+
+    Raises:
+        ValueError: A value has no meaning here.
     """
 
     status: int | None = None
@@ -57,6 +60,28 @@ class Fault:
     error_after_chunks: int | None = None
     error: Any = None
     split_at: Sequence[int] = ()
+
+    def __post_init__(self) -> None:
+        if self.status is not None and not (_is_whole(self.status) and 200 <= self.status <= 599):
+            raise ValueError(f"status: must be an HTTP status from 200 to 599, got {self.status!r}")
+        if self.times is not None and not (_is_whole(self.times) and self.times >= 1):
+            raise ValueError(f"times: must be a whole number from 1, or None for all, got {self.times!r}")
+        if self.cut not in get_args(Ending):
+            raise ValueError(f"cut: must be one of {', '.join(get_args(Ending))}, got {self.cut!r}")
+        for name in ("delay", "chunk_delay"):
+            seconds = getattr(self, name)
+            if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 <= seconds < float("inf"):
+                raise ValueError(f"{name}: must be a number of seconds from 0, got {seconds!r}")
+        for name in ("stall_after_chunks", "cut_after_bytes", "cut_after_chunks", "error_after_chunks"):
+            count = getattr(self, name)
+            if count is not None and not (_is_whole(count) and count >= 0):
+                raise ValueError(f"{name}: must be a whole number from 0, got {count!r}")
+        if not isinstance(self.path, str):
+            raise ValueError(f"path: must be a pattern as text, got {self.path!r}")
+        if not isinstance(self.headers, Mapping):
+            raise ValueError(f"headers: must be a mapping of names to values, got {self.headers!r}")
+        if isinstance(self.split_at, str) or not all(map(_is_whole, self.split_at)):
+            raise ValueError(f"split_at: must be positions in the body, got {self.split_at!r}")
 
     @property
     def answers(self) -> bool:
@@ -81,6 +106,10 @@ class Fault:
                 )
             )
         )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def flat(message: str, kind: str, param: str | None = None, code: str | None = None) -> JsonObject:

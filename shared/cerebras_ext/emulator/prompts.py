@@ -118,6 +118,14 @@ def find_schema(text: str) -> JsonObject | None:
     return found[-1] if found else None
 
 
+def single_braces(text: str) -> str:
+    """Return a text whose schema has single braces: LlamaIndex's `PydanticOutputParser` sends them doubled."""
+    if "{{" not in text or find_schema(text) is not None:
+        return text
+    single = text.replace("{{", "{").replace("}}", "}")
+    return text if find_schema(single) is None else single
+
+
 def _is_schema(value: Mapping[str, Any]) -> bool:
     return isinstance(value.get("properties"), dict) and bool(value["properties"])
 

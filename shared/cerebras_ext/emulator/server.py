@@ -133,12 +133,18 @@ class Emulator:
 
     @property
     def base_url(self) -> str:
-        """Where it listens, without `/v1`."""
-        return f"http://{self._address[0]}:{self._address[1]}"
+        """Where it listens, without `/v1`.
+
+        Raises:
+            RuntimeError: It has to choose a port and was not started.
+        """
+        return f"http://{self._address[0]}:{self.port}"
 
     @property
     def port(self) -> int:
-        """Port on which it listens."""
+        """Port on which it listens; raises as `base_url` does."""
+        if not self._address[1]:
+            raise RuntimeError("the emulator has no port yet: start it, by `with Emulator() as emu` or `start()`")
         return self._address[1]
 
     @property
@@ -178,7 +184,14 @@ class Emulator:
     # ---- scripting ----
 
     def script(self, *faults: Fault) -> None:
-        """Queue deviations; each request takes the first one that is for its path."""
+        """Queue deviations; each request takes the first one that is for its path.
+
+        Raises:
+            TypeError: Something else than a `Fault`.
+        """
+        for fault in faults:
+            if not isinstance(fault, Fault):
+                raise TypeError(f"script: takes Fault(...), got {fault!r}")
         with self._changed:
             self._faults.add(*faults)
 
@@ -194,12 +207,17 @@ class Emulator:
         """Refuse the next requests; shorthand for `script(Fault(status=...))`.
 
         Args:
-            status: HTTP status.
+            status: HTTP status from 300.
             body: JSON value, text or bytes; the service's own body for the status by default.
             headers: Headers to add.
             times: How many requests; None for all.
             path: Pattern of the paths.
+
+        Raises:
+            ValueError: A value has no meaning here; see `Fault`.
         """
+        if not isinstance(status, int) or status < 300:
+            raise ValueError(f"status: must be that of a refusal, from 300, got {status!r}; see `respond` for others")
         self.script(Fault(status=status, body=body, headers=headers or {}, times=times, path=path))
 
     def respond(self, body: Any = None, *, stream: Any = None, times: int | None = 1, path: str = "*") -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PrivateAttr
 
+from cerebras_ext.names import NAME_PATTERN, NAME_RULE
 from cerebras_ext.ratelimit import ResponseInfo
 from cerebras_ext.types._base import ClosedModel, OpenModel, RequestModel
 from cerebras_ext.types.common import (
@@ -131,7 +132,7 @@ Message = Annotated[
 class FunctionDefinition(ClosedModel):
     """A function that the model may call."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="1 to 64 of a-z, A-Z, 0-9, '_' and '-'.")
+    name: str = Field(pattern=NAME_PATTERN, description=f"{NAME_RULE}.")
     description: str | None = None
     parameters: dict[str, Any] | None = Field(None, description="JSON schema of the arguments.")
     strict: bool | None = Field(None, description="Constrained arguments; must be the same on every tool.")

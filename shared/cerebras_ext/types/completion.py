@@ -24,8 +24,8 @@ from cerebras_ext.types.common import (
 
 @cache
 def _not_negative(nested: bool) -> TypeAdapter[Any]:
-    ids = list[Annotated[int, Field(ge=0)]]
-    return TypeAdapter(Annotated[list[ids] if nested else ids, Field(fail_fast=True)])  # type: ignore[valid-type]
+    one = Annotated[list[Annotated[int, Field(ge=0)]], Field(fail_fast=True)]
+    return TypeAdapter(Annotated[list[one], Field(fail_fast=True)]) if nested else TypeAdapter(one)
 
 
 def _refuse_negative(prompt: Any) -> Any:
