@@ -23,6 +23,7 @@ from cerebras_ext.settings import (
     SettingsOptions,
     Timeout,
     Transport,
+    hide_keys,
     make_timeout,
     mask_url,
     resolve_base_url,
@@ -30,10 +31,12 @@ from cerebras_ext.settings import (
     resolve_settings,
 )
 from langchain_cerebras_ext.errors import ERROR_TYPES, adopt
+from langchain_cerebras_ext.keywords import ALIASES
 
 CONNECTION_FIELDS = tuple(SettingsOptions.__annotations__)
 
 _OF_A_CLIENT = frozenset((*CONNECTION_FIELDS, "api_key", "http_client", "http_async_client"))
+_NAMES_OF_KEYS = ("api_key", *(alias for alias, name in ALIASES.items() if name == "api_key"))
 _SHARED_BY_COPIES = ("http_client", "http_async_client", "verify", "api_key", "rate_limiter", "cache", "callbacks")
 
 
@@ -109,6 +112,7 @@ class Connected(Serializable):
     _key_from_environment: bool = PrivateAttr(False)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        hide_keys(kwargs, _NAMES_OF_KEYS)
         try:
             super().__init__(*args, **kwargs)
         except ValidationError as error:

@@ -37,17 +37,20 @@ from cerebras_ext.settings import (
     SettingsOptions,
     Timeout,
     Transport,
+    hide_keys,
+    normalize_base_url,
     resolve_base_url,
     resolve_key,
     resolve_settings,
 )
 from cerebras_ext.types import ChatRequest, CompletionRequest
 from llamaindex_cerebras_ext.config import config_fields
-from llamaindex_cerebras_ext.keywords import constructor_fields
+from llamaindex_cerebras_ext.keywords import ALIASES, constructor_fields
 
 CALL_OPTIONS = frozenset(CallOptions.__annotations__)
 """What a call takes beside request fields; see `cerebras_ext.Client.chat`."""
 
+_NAMES_OF_KEYS = ("api_key", *(alias for alias, name in ALIASES.items() if name == "api_key"))
 _CONNECTION = tuple(name for name in SettingsOptions.__annotations__ if name != "base_url")
 _CONNECTION_FIELDS = frozenset({"api_base", *_CONNECTION})
 # A dump holds no key, so an LLM can be made from one where the key is not there yet; the first call asks for it.
@@ -153,7 +156,11 @@ class CerebrasBase(LLM):
 
     _clients: _Clients = PrivateAttr(default_factory=_Clients)
 
-    def __init__(self, **data: Any) -> None:
+    def __init__(self, *args: Any, **data: Any) -> None:
+        hide_keys(data, _NAMES_OF_KEYS)
+        if args:
+            name = type(self).__name__
+            raise TypeError(f"{name} takes keywords only: write {name}(model=...), with a name for each argument")
         super().__init__(**data)
         if self.api_key is None and not _KEY_MAY_BE_MISSING.get():
             resolve_key(None)
@@ -161,6 +168,9 @@ class CerebrasBase(LLM):
     @classmethod
     def from_dict(cls, data: dict[str, Any], **kwargs: Any) -> Self:
         """Make an LLM from what `to_dict` wrote. The key comes from the environment, at the latest at a call."""
+        data = dict(data)
+        hide_keys(data, _NAMES_OF_KEYS)
+        hide_keys(kwargs, _NAMES_OF_KEYS)
         token = _KEY_MAY_BE_MISSING.set(True)
         try:
             return super().from_dict(data, **kwargs)
@@ -189,7 +199,8 @@ class CerebrasBase(LLM):
         settings = self._connection_settings()
         # Any proxy will do for the check: without one the environment is searched, which costs the most.
         settings["proxy"] = settings["proxy"] or "http://localhost"
-        settings["base_url"] = settings["base_url"] or resolve_base_url(None)
+        url = settings["base_url"]
+        settings["base_url"] = normalize_base_url(url, "api_base") if url else resolve_base_url(None)
         lasting = settings["verify"] is True and not settings["default_headers"]  # A file may be gone the next time.
         if lasting and isinstance(settings["timeout"], float | None):
             _check_settings(tuple(settings.items()))
@@ -207,7 +218,11 @@ class CerebrasBase(LLM):
         Raises:
             ValueError: The configuration is for something else, or has unknown or illegal settings.
         """
-        return cls(**{**config_fields(config, cls.class_name()), **overrides})
+        hide_keys(overrides, _NAMES_OF_KEYS)
+        fields = {**config_fields(config, cls.class_name()), **overrides}
+        hide_keys(fields, _NAMES_OF_KEYS)
+        del config  # it may hold a key, and error trackers show the local variables of all frames
+        return cls(**fields)
 
     # ---- levels of settings ----
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import llama_index.core.instrumentation as instrument
@@ -20,6 +20,7 @@ from llama_index.core.llms.llm import MessagesToPromptType, default_completion_t
 from pydantic import field_validator, model_validator
 
 from cerebras_ext import types
+from cerebras_ext.errors import RequestValidationError
 from llamaindex_cerebras_ext.base import CerebrasBase, request_field
 from llamaindex_cerebras_ext.completion_wire import (
     CompletionChunks,
@@ -181,7 +182,7 @@ class CerebrasCompletion(CerebrasBase):
         """
         if not prompts:
             return []
-        prepared = [self._prompt(prompt, formatted) for prompt in prompts]
+        prepared = self._prompts(prompts, formatted)
         whole = self._complete_all(_shown(prepared), prompts=prepared, **kwargs)
         return batch_responses(types.CompletionResponse.model_validate(whole.raw))
 
@@ -192,7 +193,7 @@ class CerebrasCompletion(CerebrasBase):
         """Complete several prompts in one request; see `complete_batch`."""
         if not prompts:
             return []
-        prepared = [self._prompt(prompt, formatted) for prompt in prompts]
+        prepared = self._prompts(prompts, formatted)
         whole = await self._acomplete_all(_shown(prepared), prompts=prepared, **kwargs)
         return batch_responses(types.CompletionResponse.model_validate(whole.raw))
 
@@ -209,9 +210,16 @@ class CerebrasCompletion(CerebrasBase):
 
     def _prompt(self, prompt: Prompt, formatted: bool) -> Prompt:
         if not isinstance(prompt, str):
+            if not isinstance(prompt, Iterable) or isinstance(prompt, (bytes, Mapping)):
+                raise RequestValidationError(f"prompt: must be text or token ids, got {type(prompt).__name__}")
             return list(prompt)
         write = self.completion_to_prompt
         return prompt if formatted or write is None else write(prompt)
+
+    def _prompts(self, prompts: Sequence[Prompt], formatted: bool) -> list[Prompt]:
+        if not isinstance(prompts, Iterable) or isinstance(prompts, (str, bytes, Mapping)):
+            raise RequestValidationError(f"prompts: must be a list of prompts, got {type(prompts).__name__}")
+        return [self._prompt(prompt, formatted) for prompt in prompts]
 
     def _written(self, messages: Sequence[ChatMessage]) -> str:
         return (self.messages_to_prompt or default_messages_to_prompt)(messages)

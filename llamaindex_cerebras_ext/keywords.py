@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from cerebras_ext.errors import RequestValidationError, nearest_name
+from cerebras_ext.settings import normalize_base_url
 
 ALIASES: Mapping[str, str] = {
     "base_url": "api_base",
@@ -65,13 +66,18 @@ def constructor_fields(cls: type[BaseModel], data: Mapping[str, Any]) -> dict[st
     if data.keys() <= known_fields.keys() and "top_logprobs" not in data:
         return dict(data)
     fields: dict[str, Any] = {}
+    names: dict[str, str] = {}
     wrong = []
     for given, value in data.items():
         name = given if given in known_fields else ALIASES.get(given, given)
         if name in known_fields:
             known = fields.get(name)
             if known is not None and value not in (None, known):
-                wrong.append(f"{given}: another name of {name!r}, which is given with another value")
+                wrong.append(f"{names[name]} and {given}: two names of one setting, given with different values")
+            elif given == "base_url" and value and isinstance(value, str):
+                wrong += _fault_of_url(value, given)
+            if known is None:
+                names[name] = given
             fields[name] = value if known is None else known
             # OpenAI's default, which asks for nothing; the service refuses it without logprobs.
             if name == "top_logprobs" and value == 0 and not data.get("logprobs"):
@@ -81,6 +87,15 @@ def constructor_fields(cls: type[BaseModel], data: Mapping[str, Any]) -> dict[st
     if wrong:
         raise RequestValidationError("\n".join(wrong))
     return fields
+
+
+def _fault_of_url(url: str, name: str) -> list[str]:
+    """Return what is wrong with a URL, under the name that it was given by."""
+    try:
+        normalize_base_url(url, name)
+    except ValueError as error:
+        return [str(error)]
+    return []
 
 
 def _has_no_effect(cls: type[BaseModel], name: str, value: Any) -> bool:

@@ -11,9 +11,12 @@ import socket
 import struct
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import pytest
 
 from cerebras_ext import AsyncClient, Client
 
@@ -298,3 +301,26 @@ def serving() -> Iterator[Server]:
         yield server
     finally:
         server.close()
+
+
+def locals_shown(error: BaseException) -> str:
+    """All local variables of our frames and of those below, but not of the tests'."""
+    report = traceback.TracebackException.from_exception(error, capture_locals=True)
+    shown: list[str] = []
+    pending: list[traceback.TracebackException | None] = [report]
+    while pending:
+        one = pending.pop()
+        if one is not None:
+            pending += [one.__cause__, one.__context__]
+            for frame in one.stack:
+                if "/tests/" not in frame.filename:
+                    shown += (frame.locals or {}).values()
+    assert shown
+    return "\n".join(shown)
+
+
+def fails(ask: Callable[[], Any]) -> str:
+    """What an error tracker shows of the failure of a call; see `locals_shown`."""
+    with pytest.raises(Exception) as caught:  # noqa: PT011 (which error it is, other tests say)
+        ask()
+    return locals_shown(caught.value)

@@ -7,11 +7,11 @@ import re
 import ssl
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Literal, TypedDict, Unpack, get_args
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import httpx
 from pydantic import SecretStr
@@ -75,19 +75,23 @@ class SettingsOptions(TypedDict, total=False):
     coalesce: bool | None
 
 
-def normalize_base_url(url: str) -> str:
+def normalize_base_url(url: str, name: str = "base_url") -> str:
     """Return a base URL without `/v1` and without a trailing slash.
+
+    Args:
+        url: The URL as it was given.
+        name: Name of the setting, for the error.
 
     Raises:
         ValueError: Not an http or https URL.
     """
     if not isinstance(url, str):
-        raise ValueError(f"base_url: must be an http or https URL like {DEFAULT_BASE_URL}, got {url!r}")
-    return _normalized(url)
+        raise ValueError(f"{name}: must be an http or https URL like {DEFAULT_BASE_URL}, got {url!r}")
+    return _normalized(url, name)
 
 
 @lru_cache(maxsize=256)
-def _normalized(url: str) -> str:
+def _normalized(url: str, name: str) -> str:
     try:
         url = url.strip()
         parts = urllib.parse.urlsplit(url)
@@ -96,7 +100,7 @@ def _normalized(url: str) -> str:
         known = False
     if not known or " " in url or not url.isprintable():
         shown = mask_url(url)
-        raise ValueError(f"base_url: must be an http or https URL like {DEFAULT_BASE_URL}, got {shown!r}")
+        raise ValueError(f"{name}: must be an http or https URL like {DEFAULT_BASE_URL}, got {shown!r}")
     path = parts.path.rstrip("/")
     path = path.removesuffix("/v1").rstrip("/")
     return urllib.parse.urlunsplit((parts.scheme, parts.netloc, path, "", ""))
@@ -297,6 +301,18 @@ def resolve_key(api_key: ApiKey | None) -> tuple[SecretStr, bool]:
         del api_key, value  # a traceback with local variables would show them
         raise ValueError("api_key: has characters that an HTTP header cannot hold; was it copied with something else?")
     return SecretStr(value), from_environment
+
+
+def hide_keys(options: dict[str, Any], names: Iterable[str]) -> None:
+    """Put keys that are plain text into `SecretStr`, in place: error trackers show the local variables of all frames.
+
+    Args:
+        options: Arguments of a constructor.
+        names: Which of them may be a key.
+    """
+    for name in names:
+        if isinstance(options.get(name), str):
+            options[name] = SecretStr(options[name])
 
 
 def resolve_settings(**given: Unpack[SettingsOptions]) -> Settings:

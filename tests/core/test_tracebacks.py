@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import traceback
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from cerebras_ext import AsyncClient, Client
 from cerebras_ext.settings import resolve_settings
-from tests.support import KEY, WAYS, Answer, Cut, Server, Wait, Way
+from tests.support import KEY, WAYS, Answer, Cut, Server, Wait, Way, fails
 
 CUT = Answer((b'{"a"', Cut()), framing="chunked")
 ANSWERS = {
@@ -21,28 +19,6 @@ ANSWERS = {
     "not json": Answer((b"data: nothing http://[\n\n",)),
 }
 NOWHERE = "http://127.0.0.1:9"
-
-
-def locals_shown(error: BaseException) -> str:
-    """All local variables of our frames and of those below, but not of the tests'."""
-    report = traceback.TracebackException.from_exception(error, capture_locals=True)
-    shown: list[str] = []
-    pending: list[traceback.TracebackException | None] = [report]
-    while pending:
-        one = pending.pop()
-        if one is not None:
-            pending += [one.__cause__, one.__context__]
-            for frame in one.stack:
-                if "/tests/" not in frame.filename:
-                    shown += (frame.locals or {}).values()
-    assert shown
-    return "\n".join(shown)
-
-
-def fails(ask: Callable[[], Any]) -> str:
-    with pytest.raises(Exception) as caught:  # noqa: PT011 (which error it is, other tests say)
-        ask()
-    return locals_shown(caught.value)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)

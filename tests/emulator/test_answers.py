@@ -273,11 +273,12 @@ def test_answers_do_not_depend_on_what_was_asked_before(emu: Emulator) -> None:
 @pytest.mark.parametrize("path", ["chat", "text"])
 def test_a_schema_with_doubled_braces_is_followed_too(emu: Emulator, path: str) -> None:
     """LlamaIndex's PydanticOutputParser sends it so."""
-    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    members = {"name": {"type": "string"}, "country": {"type": "string"}}
+    schema = {"type": "object", "properties": members, "required": list(members)}
     doubled = json.dumps(schema).replace("{", "{{").replace("}", "}}")
     prompt = (
-        f"Which city is it?\nText: The city of Bern.\n\n\nHere's a JSON schema to follow:\n{doubled}\n\n"
+        f"Extract the place: Bern in Switzerland\n\n\nHere's a JSON schema to follow:\n{doubled}\n\n"
         "Output a valid JSON object but do not repeat the schema.\n"
     )
     answer = say(emu, prompt) if path == "chat" else complete(emu, prompt)["choices"][0]["text"]
-    assert json.loads(answer) == {"city": "Bern"}
+    assert json.loads(answer) == {"name": "Bern", "country": "Switzerland"}

@@ -417,5 +417,5 @@ async def test_arguments_that_json_has_no_form_for_are_refused_by_the_name_of_th
     service = Service()
     message = AIMessage("", tool_calls=[{**CALL, "args": {"k": value}}])
     with pytest.raises(RequestValidationError, match="call of 'lookup'"):
-        await service.ask(path, [HumanMessage("q"), message, ToolMessage("7", tool_call_id="t1")])
+        await PATHS[path](service.model(), [HumanMessage("q"), message, ToolMessage("7", tool_call_id="t1")])
     assert not service.bodies

@@ -194,7 +194,7 @@ def test_what_is_checked_at_construction_may_change_in_between(
     with pytest.raises(ValidationError, match="verify"):
         cls(model="m", verify=str(bundle))
     for _ in range(2):
-        with pytest.raises(ValidationError, match="base_url"):
+        with pytest.raises(ValidationError, match="api_base"):
             cls(model="m", api_base="no address")
 
 
@@ -208,8 +208,10 @@ def test_defaults_of_subclasses_are_checked_like_arguments(cls: type[CerebrasBas
 
 
 def test_two_names_of_a_field_with_different_values_are_refused(cls: type[CerebrasBase]) -> None:
-    with pytest.raises(ValidationError, match="base_url: another name of 'api_base'"):
+    with pytest.raises(ValidationError, match="api_base and base_url: two names of one setting"):
         cls(model="m", api_base="http://a", base_url="http://b")
+    with pytest.raises(ValidationError, match="base_url and api_base: two names of one setting"):
+        cls(model="m", base_url="http://a", api_base="http://b")
 
 
 @pytest.mark.parametrize("names", [("api_base", "base_url"), ("base_url", "api_base")])
@@ -404,3 +406,15 @@ def test_the_key_may_be_a_function(cls: type[CerebrasBase]) -> None:
     llm = cls(model="m", api_key=key)
     assert not asked
     assert sent_key(llm) == KEY
+
+
+@pytest.mark.parametrize("name", ["api_base", "base_url"])
+def test_a_bad_address_is_told_by_the_name_that_was_given(cls: type[CerebrasBase], name: str) -> None:
+    with pytest.raises(ValidationError, match=f"{name}: must be an http or https URL"):
+        cls(model="m", **{name: "ftp://x"})
+
+
+def test_arguments_have_names(cls: type[CerebrasBase]) -> None:
+    untyped: Any = cls
+    with pytest.raises(TypeError, match=rf"{cls.__name__} takes keywords only: write {cls.__name__}\(model=\.\.\.\)"):
+        untyped("m")
