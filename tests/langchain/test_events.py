@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import time
 from collections.abc import Callable
@@ -125,7 +126,8 @@ async def test_every_recorded_stream_gives_valid_events_and_the_message_of_the_b
     transport = httpx.MockTransport(reply)
     model = ChatCerebras(model=MODEL, api_key="csk-test", http_client=httpx.Client(transport=transport))
     events, output = await events_and_output(model, "sync")
-    check_lifecycle(events)
+    if importlib.util.find_spec("langchain_tests") is not None:  # with the lowest versions it is not installed
+        check_lifecycle(events)
     without_hooks(monkeypatch)
     assert facts((await events_and_output(model, "sync"))[1]) == facts(output)
 
