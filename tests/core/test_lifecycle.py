@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import importlib
 import os
 import pickle
 import subprocess
@@ -274,7 +275,7 @@ def test_clients_survive_copying(
 @pytest.mark.parametrize("dump", ["pickle", "cloudpickle"])
 def test_a_key_from_the_environment_never_travels(make: AnyClient, dump: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CEREBRAS_API_KEY", KEY)
-    module = pytest.importorskip(dump)
+    module = importlib.import_module(dump)
     client = make()
     data = module.dumps(client)
     assert KEY.encode() not in data
