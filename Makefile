@@ -23,7 +23,7 @@ help:
 	@echo "make format  mend what the linter and the formatter can"
 	@echo "make record  record the cassettes again"
 	@echo "make docs    run every example of the documentation"
-	@echo "make bench   the benchmarks; bench-quick takes a minute, bench-report writes docs/performance.md"
+	@echo "make bench   the benchmarks; bench-quick is a short form, bench-report writes docs/performance.md"
 	@echo "make clean   remove the virtual environments and caches"
 
 demo:
