@@ -1,4 +1,4 @@
-"""One run: the server, how thorough to be, and what has been found so far."""
+"""One section in the process of its group: how thorough to be, and what has been found so far."""
 
 from __future__ import annotations
 
@@ -10,47 +10,95 @@ from typing import Any
 from benchmarks.candidates import Library, Setup, Subject, libraries
 from benchmarks.measure import Candidate, Sample, interleave, ratio, run_async
 from benchmarks.scenarios import Scenario
-from benchmarks.server import Server
+from benchmarks.server import Address
 from benchmarks.targets import Figure
 
-FRAMEWORKS = ("langchain", "llamaindex")
+_PACKAGES = {"aiohttp": "httpx_aiohttp", "httptools": "httptools"}
+ASYNC_ONLY = frozenset(("aiohttp",))
+"""Transports that carry async calls only."""
+COMPARED: tuple[str, ...] = ()
+"""Transports that the plain group measures one by one, without joining, as `core aiohttp` and so on."""
+
+
+def best_transport() -> str:
+    """Return the transport of the candidates that are `fast`: the best one that is installed."""
+    return "aiohttp" if _installed("aiohttp") else "httpx"
+
+
+def _installed(transport: str) -> bool:
+    return find_spec(_PACKAGES[transport]) is not None
+
+
+def fast_options() -> dict[str, Any]:
+    """Return what "with the options for speed" means in this run: the settings of the candidates that are `fast`."""
+    return {"coalesce": True, "transport": best_transport()}
 
 
 @dataclass(slots=True)
 class Bench:
-    """Server, settings and findings of a run.
+    """Server, settings and findings of a section in the process of one group.
 
     Attributes:
-        server: The loopback server.
+        server: Where the loopback server is.
+        group: `plain`, or the framework whose candidates are measured.
         quick: Whether to measure only what shows a step backwards, in under a minute altogether.
-        only: Names of the sections to run; empty for all.
         tables: Findings by title: unit, and a row for each candidate.
         figures: The values that targets are about, each with its spread.
         failures: What raised, by where, and why.
     """
 
-    server: Server
+    server: Address
+    group: str
     quick: bool = False
-    only: frozenset[str] = frozenset()
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def plain(self) -> bool:
+        """Whether this is the group without a framework."""
+        return self.group == "plain"
 
     def rounds(self, full: int) -> int:
         """Return how many rounds to measure."""
         return 3 if self.quick else full
 
-    def subjects(
-        self, framework: str, scenario: Scenario, skip: Sequence[str] = (), **setup: Any
-    ) -> dict[str, tuple[Library, Subject]]:
-        """Make the subjects of a framework for a scenario, by role (or by name, for `plain`)."""
+    def subjects(self, scenario: Scenario, skip: Sequence[str] = (), **setup: Any) -> dict[str, Subject]:
+        """Make the subjects of the group for a scenario, by key: `ours`, `floor`, `incumbent`; `core`, `httpx`, `sdk`.
+
+        Args:
+            scenario: What the server answers.
+            skip: Keys of subjects to leave out.
+            **setup: Further fields of `Setup`.
+        """
+        return self._make(libraries(self.group, skip), scenario, setup)
+
+    def httpx(self, scenario: Scenario, **setup: Any) -> dict[str, Subject]:
+        """Make plain httpx as a subject, which every group has: what its ratios need is measured beside it."""
+        return self._make(libraries("plain", ("core", "sdk")), scenario, setup)
+
+    def fast(self, scenario: Scenario, **setup: Any) -> dict[str, Subject]:
+        """Make ours with the options for speed: `ours fast`; for `plain`, `core fast` and the compared transports."""
+        key = "core" if self.plain else "ours"
+        variants = {"fast": fast_options()}
+        if self.plain:
+            variants |= {name: {"transport": name} for name in COMPARED if _installed(name)}
+        made = {}
+        for name, options in variants.items():
+            for subject in self.ours(scenario, options=options, **setup).values():
+                made[f"{key} {name}"] = subject
+        return made
+
+    def ours(self, scenario: Scenario, **setup: Any) -> dict[str, Subject]:
+        """Make ours alone: `ours`, or `core`."""
+        return self.subjects(scenario, ("incumbent", "floor", "httpx", "sdk"), **setup)
+
+    def _make(self, found: dict[str, Library], scenario: Scenario, setup: dict[str, Any]) -> dict[str, Subject]:
         arguments = Setup(self.server.url(scenario), **setup)
         made = {}
-        for key, library in libraries(framework).items():
-            if key in skip:
-                continue
+        for key, library in found.items():
             try:
-                made[key] = (library, library.make(arguments))
+                made[key] = library.make(arguments)
             except Exception as error:  # noqa: BLE001 (whatever it is, the others are measured)
                 self.fail(f"making {library.name}", error)
         return made
@@ -100,22 +148,13 @@ class Bench:
             fast = ratio(samples[best], samples[under], values)[0] if best in samples else None
             self.figures[key] = Figure(value, spread, fast)
 
-    def fast(self, framework: str, scenario: Scenario, **setup: Any) -> dict[str, tuple[Library, Subject]]:
-        """Make ours with the options for speed: `ours fast`, or `core fast`."""
-        options: dict[str, Any] = {"coalesce": True}
-        if find_spec("httpx_aiohttp") is not None:
-            options["transport"] = "aiohttp"
-        others = ("incumbent", "floor", "httpx", "sdk")
-        return {
-            f"{key} fast": pair
-            for key, pair in self.subjects(framework, scenario, others, options=options, **setup).items()
-        }
-
 
 def sync_and_async(
-    subjects: dict[str, tuple[Library, Subject]], operation: str, repeat: int = 1, units: int | None = None
+    subjects: dict[str, Subject], operation: str, repeat: int = 1, units: int | None = None
 ) -> list[Candidate]:
     """Return candidates for `stream` or `call` of each subject, named `<key> sync` and `<key> async`.
+
+    A compared transport that is for async calls only has no `<key> sync`.
 
     Args:
         subjects: By key.
@@ -125,8 +164,9 @@ def sync_and_async(
             tokens that the server sent).
     """
     made = []
-    for key, (_, subject) in subjects.items():
-        made.append(Candidate(f"{key} sync", _repeat(getattr(subject, operation), repeat, units)))
+    for key, subject in subjects.items():
+        if key.rpartition(" ")[2] not in ASYNC_ONLY:
+            made.append(Candidate(f"{key} sync", _repeat(getattr(subject, operation), repeat, units)))
         once = getattr(subject, f"a{operation}")
         made.append(Candidate(f"{key} async", _repeat_async(once, repeat, units)))
     return made

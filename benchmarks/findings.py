@@ -9,6 +9,16 @@ STREAM = "Streaming 1,000 chunks, {} in an HTTP chunk, {}"
 HTTP2 = "HTTP/1.1 and HTTP/2 over TLS: "
 
 
+_RECORDED_BEFORE = {"coalesce": True, "transport": "aiohttp"}
+"""What was fast in results that do not say it."""
+
+
+def fast_transport(results: Results) -> str:
+    """Return the transport of the candidates with the options for speed; empty for the default one."""
+    transport: str = results.get("fast", _RECORDED_BEFORE)["transport"]
+    return "" if transport == "httpx" else transport
+
+
 def number(value: float) -> str:
     """Return a number with three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
@@ -37,13 +47,14 @@ def _transport(results: Results) -> list[str]:
             f"An HTTP chunk more costs plain httpx {number((plain - grouped) * 8 / 7)} µs, sync (from streams with one "
             "and with eight events in an HTTP chunk); nothing that stands on it can cost less."
         )
+    options = " and ".join(filter(None, (fast_transport(results), "joining")))
     for framework, name in (("langchain", "LangChain"), ("llamaindex", "LlamaIndex")):
         title = f"One async stream at 2,500 tokens/s, {framework}"
         ours, fast, theirs = (value(results, title, key) for key in ("ours", "ours fast", "incumbent"))
         if ours and fast and theirs:
             made.append(
                 f"{name}, one async stream at 2,500 tokens/s: {number(ours)} µs a token by default, {number(fast)} "
-                f"with aiohttp and joining, {number(theirs)} in the incumbent."
+                f"with {options}, {number(theirs)} in the incumbent."
             )
     return made
 

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.findings import findings, http2_lines, number
+from benchmarks.bench import ASYNC_ONLY
+from benchmarks.findings import fast_transport, findings, http2_lines, number
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
@@ -20,8 +21,8 @@ BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 
 Results = dict[str, Any]
 _NAMES = {
-    "ours": "cerebras-ext", "ours fast": "cerebras-ext, aiohttp + coalesce", "floor": "the framework alone",
-    "incumbent": "the incumbent", "core": "the core", "httpx": "plain httpx", "sdk": "official SDK",
+    "ours": "cerebras-ext", "floor": "the framework alone", "incumbent": "the incumbent", "core": "the core",
+    "httpx": "plain httpx", "sdk": "official SDK",
 }  # fmt: skip
 _COLOURS = {"ours": "#0b6e4f", "ours fast": "#6bbf59", "incumbent": "#c84630", "floor": "#8d99ae", "empty": "#8d99ae"}
 _COLOURS |= {"core": "#0b6e4f", "core fast": "#6bbf59", "httpx": "#457b9d", "sdk": "#e9a03b"}
@@ -31,6 +32,18 @@ def rows_of(results: Results, title: str) -> list[dict[str, Any]]:
     """Return the rows of a table, or none if it was not measured."""
     rows: list[dict[str, Any]] = results["tables"].get(title, {}).get("rows", [])
     return rows
+
+
+def name_of(results: Results, key: str, otherwise: str = "") -> str:
+    """Return the name of a candidate in the plots."""
+    if key == "ours fast":
+        return "cerebras-ext, " + " + ".join(filter(None, (fast_transport(results), "coalesce")))
+    return _NAMES.get(key, otherwise or key)
+
+
+def drawn(results: Results, name: str) -> bool:
+    """Whether the plot of tokens shows a row: not the options for speed where they do not change the transport."""
+    return name != "ours fast sync" or fast_transport(results) not in {"", *ASYNC_ONLY}
 
 
 def target_table(results: Results) -> list[str]:
@@ -140,8 +153,8 @@ def plot_tokens(results: Results) -> None:
         rows = []
         for row in rows_of(results, f"Streaming 1,000 chunks, 1 in an HTTP chunk, {framework}"):
             key, _, path = row["name"].rpartition(" ")
-            if path == "async" or (path == "sync" and key != "ours fast"):
-                rows.append((key, f"{_NAMES[key]}, {path}", row["median"]))
+            if drawn(results, row["name"]):
+                rows.append((key, f"{name_of(results, key)}, {path}", row["median"]))
         _bars(axis, rows, "µs of CPU a token", "LangChain" if framework == "langchain" else "LlamaIndex")
     _save(figure, "cost-a-token")
 
@@ -158,7 +171,7 @@ def plot_streams(results: Results) -> None:
             if owner != framework:
                 continue
             points = sorted((int(count), rate) for count, rate in rates.items())
-            axis.plot(*zip(*points, strict=True), marker="o", label=_NAMES.get(key, key), color=_COLOURS.get(key))
+            axis.plot(*zip(*points, strict=True), marker="o", label=name_of(results, key), color=_COLOURS.get(key))
         counts = [1, 10, 100, 500]
         axis.plot(counts, [2500 * count for count in counts], color="#cccccc", linestyle=":", label="what is sent")
         axis.set(xscale="log", yscale="log", xlabel="concurrent streams of 2,500 tokens/s", ylabel="tokens/s")
@@ -174,7 +187,7 @@ def plot_instances(results: Results) -> None:
         axes[0], (("One more instance", "µs"), ("Memory of an instance", "KiB")), strict=True
     ):
         rows = [
-            (row["name"], f"{framework}: {_NAMES.get(row['name'], 'an empty model')}", row["median"])
+            (row["name"], f"{framework}: {name_of(results, row['name'], 'an empty model')}", row["median"])
             for framework in ("langchain", "llamaindex")
             for row in rows_of(results, f"{title}, {framework}")
         ]

@@ -17,11 +17,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from benchmarks import measure
-from benchmarks.bench import Bench
-from benchmarks.candidates import missing
-from benchmarks.sections import IN_QUICK, SECTIONS
-from benchmarks.server import Server, pin
+from benchmarks.bench import fast_options
+from benchmarks.outcome import Outcome, Part, merge
+from benchmarks.processes import Task, run_group
+from benchmarks.sections import SECTIONS, plan
+from benchmarks.server import Address, Server
 from benchmarks.targets import Verdict, judge, missed
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,18 +62,12 @@ def _processor() -> str:
     return platform.processor()
 
 
-def run(bench: Bench) -> list[Verdict]:
-    """Run the sections and return the verdicts."""
-    chosen = bench.only or (IN_QUICK if bench.quick else frozenset(SECTIONS))
-    for name, section in SECTIONS.items():
-        if name in chosen:
-            started = time.perf_counter()
-            try:
-                section(bench)
-            except Exception as error:  # noqa: BLE001 (the other sections are run)
-                bench.fail(f"section {name!r}", error)
-            print(f"-- {name}: {time.perf_counter() - started:.0f} s", flush=True)
-    return judge(bench.figures)
+def run(address: Address, only: frozenset[str] = frozenset(), quick: bool = False) -> Outcome:
+    """Measure the groups, each in a process of its own, one after the other."""
+    parts: list[Part] = []
+    for group, sections in plan(only, quick).items():
+        parts += run_group(Task(group, sections, address.port, quick))
+    return merge(parts)
 
 
 def allow_files() -> None:
@@ -82,17 +76,18 @@ def allow_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def save(path: Path, bench: Bench, verdicts: Sequence[Verdict], load: float) -> None:
+def save(path: Path, results: Outcome, verdicts: Sequence[Verdict], load: float) -> None:
     """Write the results as JSON."""
-    results = {
+    saved = {
         "machine": {**machine(), "load": load},
+        "fast": fast_options(),
         "targets": [verdict.to_dict() for verdict in verdicts],
-        "tables": bench.tables,
-        "missing": missing,
-        "failures": bench.failures,
+        "tables": results.tables,
+        "missing": results.missing,
+        "failures": results.failures,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(saved, indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -104,31 +99,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     os.environ.pop("LANGSMITH_TRACING", None)
     os.environ.setdefault("CEREBRAS_API_KEY", "sk-benchmark")
-    pin(0)
     allow_files()
     load = os.getloadavg()[0]
     if load > QUIET:
-        print(f"The machine is busy (load {load:.1f}): figures may be off by more than their spread.")
+        print(f"The machine is busy (load {load:.1f}): figures may be off by more than their spread.", flush=True)
     started = time.perf_counter()
-    with Server() as server:
-        bench = Bench(server, options.quick, frozenset(options.only))
-        try:
-            verdicts = run(bench)
-        finally:
-            measure.close_loop()
-    print(f"\nTargets ({time.perf_counter() - started:.0f} s)")
+    try:
+        with Server() as address:
+            results = run(address, frozenset(options.only), options.quick)
+    except KeyboardInterrupt:
+        print("\nInterrupted: nothing is judged or saved.")
+        return 130
+    verdicts = judge(results.figures)
+    if options.save:
+        save(options.save, results, verdicts, load)
+    return conclude(results, verdicts, time.perf_counter() - started)
+
+
+def conclude(results: Outcome, verdicts: list[Verdict], seconds: float) -> int:
+    """Print the verdicts, and what could not be measured; return the exit status."""
+    print(f"\nTargets ({seconds:.0f} s)")
     for verdict in verdicts:
         print(f"  {verdict}")
-    for name, reason in missing.items():
+    for name, reason in results.missing.items():
         print(f"  not measured: {name} ({reason})")
-    if options.save:
-        save(options.save, bench, verdicts, load)
-    for where, reason in bench.failures.items():
+    for where, reason in results.failures.items():
         print(f"  failed: {where} ({reason})")
     failures = missed(verdicts)
     if failures:
         print("\nMissed: " + "; ".join(verdict.target.key for verdict in failures))
-    return 1 if failures or bench.failures else 0
+    return 1 if failures or results.failures else 0
 
 
 if __name__ == "__main__":

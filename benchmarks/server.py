@@ -13,9 +13,9 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
 
 from benchmarks.scenarios import CHAT_PATH, TEXT_PATH, Body, Scenario, answer_body, read_path, settle, stream_body
 
@@ -163,30 +163,51 @@ def _read(connection: Connection, events: int) -> bool:
     return bool(data) and not events & select.EPOLLERR
 
 
+CORES: tuple[int, ...] = tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
+"""The cores that this process may use before it is pinned; what it starts afterwards inherits the pin, not these."""
+
+
 def pin(core: int) -> None:
-    """Bind this process to a core, where the machine has several."""
+    """Bind this process to a core by its number, where the system can."""
     if hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[core % len(cores)]})
+        os.sched_setaffinity(0, {core})
 
 
-class Server:
-    """The server in its own process, on the machine's last core. `url(scenario)` is a base URL for a client."""
+def client_core() -> int:
+    """Return the number of the core that the measured process has."""
+    return CORES[0] if CORES else 0
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.server"],
-            cwd=Path(__file__).resolve().parents[1],
-            stdout=subprocess.PIPE,
-            stdin=subprocess.PIPE,
-            text=True,
-        )
-        assert self._process.stdout is not None
-        self.port = int(self._process.stdout.readline())
+
+def server_core() -> int:
+    """Return the number of the core that servers have; where there is one only, it is the client's as well."""
+    return CORES[-1] if CORES else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a running server is."""
+
+    port: int
 
     def url(self, scenario: Scenario) -> str:
         """Return the base URL at which a scenario is answered; clients put `/v1/...` behind it."""
         return f"http://127.0.0.1:{self.port}{scenario.path}"
+
+
+class Server:
+    """The server in its own process, on the last core; it gives its address to a `with` block."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.server", str(server_core())],
+            cwd=Path(__file__).resolve().parents[1],
+            stdout=subprocess.PIPE,
+            stdin=subprocess.PIPE,
+            text=True,
+            process_group=0,  # an interrupt ends the run, which ends the server
+        )
+        assert self._process.stdout is not None
+        self.address = Address(int(self._process.stdout.readline()))
 
     def close(self) -> None:
         """End the process."""
@@ -196,8 +217,8 @@ class Server:
             if pipe is not None:
                 pipe.close()
 
-    def __enter__(self) -> Self:
-        return self
+    def __enter__(self) -> Address:
+        return self.address
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -205,13 +226,13 @@ class Server:
         self.close()
 
 
-def main() -> None:
+def main(core: int) -> None:
     """Listen on a free port, say which, and serve."""
-    pin(-1)
+    pin(core)
     listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
     print(listener.getsockname()[1], flush=True)
     serve(listener)
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]))

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from benchmarks.scenarios import Scenario, answer, dump, read_path, stream_events
-from benchmarks.server import asks_for_stream, pin
+from benchmarks.server import asks_for_stream, pin, server_core
 
 VERSIONS = {"h1": "1.1", "h2": "2"}
 _TURNS = 3
@@ -70,13 +70,13 @@ async def app(
 
 
 class TlsServer:
-    """The server in its own process, on the machine's last core; `authority` is the file that clients trust."""
+    """The server in its own process, on the last core; `authority` is the file that clients trust."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         self.authority = str(Path(self._folder.name) / "authority.pem")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.tls_server", self._folder.name],
+            [sys.executable, "-m", "benchmarks.tls_server", self._folder.name, str(server_core())],
             cwd=Path(__file__).resolve().parents[1],
             stdout=subprocess.PIPE,
             stdin=subprocess.PIPE,
@@ -116,13 +116,13 @@ def _end_with_parent() -> None:
     os._exit(0)
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, core: int) -> None:
     """Write the certificates, listen on a free port, say which, and serve."""
     import trustme  # type: ignore[import-not-found,unused-ignore]
     from hypercorn.asyncio import serve  # type: ignore[import-not-found,unused-ignore]
     from hypercorn.config import Config  # type: ignore[import-not-found,unused-ignore]
 
-    pin(-1)
+    pin(core)
     authority = trustme.CA()
     authority.cert_pem.write_to_path(folder / "authority.pem")
     authority.issue_cert("localhost", "127.0.0.1").private_key_and_cert_chain_pem.write_to_path(folder / "server.pem")
@@ -139,4 +139,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
@@ -57,39 +57,51 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One implementation, under the name that the results show.
+    """One implementation, under the name that failures show.
 
     Attributes:
         name: Unique name.
-        framework: `langchain`, `llamaindex`, or empty for one without.
-        role: `ours`, `floor`, `incumbent`, or `plain`.
         make: Makes a subject.
     """
 
     name: str
-    framework: str
-    role: str
     make: Callable[[Setup], Subject]
 
 
 _SOURCES = {
-    "plain": ("ours.core", "plain.raw", "plain.sdk"),
-    "langchain": ("floors.langchain", "ours.langchain", "incumbents.langchain"),
-    "llamaindex": ("floors.llamaindex", "ours.llamaindex", "incumbents.llamaindex"),
+    "plain": {"core": "ours.core", "httpx": "plain.raw", "sdk": "plain.sdk"},
+    "langchain": {"floor": "floors.langchain", "ours": "ours.langchain", "incumbent": "incumbents.langchain"},
+    "llamaindex": {"floor": "floors.llamaindex", "ours": "ours.llamaindex", "incumbent": "incumbents.llamaindex"},
+}
+GROUPS = tuple(_SOURCES)
+"""Without a framework, and each framework: what one process measures and has loaded, as a user's program has."""
+FRAMEWORKS = GROUPS[1:]
+_MODULES = {
+    "plain": ("cerebras.",),
+    "langchain": ("langchain", "langgraph", "langsmith"),
+    "llamaindex": ("llama_index", "llamaindex"),
 }
 missing: dict[str, str] = {}
 """Why a candidate is not there, by its name."""
 
 
-def libraries(framework: str) -> dict[str, Library]:
-    """Return the candidates of a framework (or `plain`) by role or name, without those that are not installed."""
+def libraries(group: str, skip: Sequence[str] = ()) -> dict[str, Library]:
+    """Return the candidates of a group by key, without those that are not installed; what is skipped is not loaded."""
     found = {}
-    for source in _SOURCES[framework]:
+    for key, source in _SOURCES[group].items():
+        if key in skip:
+            continue
         module, _, function = source.partition(".")
         try:
             library: Library = getattr(import_module(f"benchmarks.candidates.{module}"), function)()
         except (ImportError, AttributeError) as error:
             missing[source] = f"{type(error).__name__}: {error}"
             continue
-        found[library.name if framework == "plain" else library.role] = library
+        found[key] = library
     return found
+
+
+def strangers(group: str, loaded: Iterable[str]) -> list[str]:
+    """Return those of the loaded modules that belong to another group, and only make the heap larger in this one."""
+    foreign = tuple(prefix for other, prefixes in _MODULES.items() if other != group for prefix in prefixes)
+    return sorted(name for name in loaded if name.startswith(foreign))

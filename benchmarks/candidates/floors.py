@@ -64,7 +64,7 @@ def langchain() -> Library:
     def make(setup: Setup) -> LangChainModel:
         return LangChainModel(Floor(count=_scenario(setup).tokens, tools=setup.tools), setup)
 
-    return Library("langchain-core alone", "langchain", "floor", make)
+    return Library("langchain-core alone", make)
 
 
 def llamaindex() -> Library:
@@ -147,4 +147,4 @@ def llamaindex() -> Library:
     def make(setup: Setup) -> LlamaIndexModel:
         return LlamaIndexModel(Floor(count=_scenario(setup).tokens), setup)
 
-    return Library("llama-index-core alone", "llamaindex", "floor", make)
+    return Library("llama-index-core alone", make)

@@ -17,7 +17,7 @@ def langchain() -> Library:
         keywords: dict[str, Any] = {"model": MODEL, "api_key": KEY, "base_url": setup.url + "/v1/"}
         return LangChainModel(ChatCerebras(**keywords), setup)
 
-    return Library(f"langchain-cerebras {version('langchain-cerebras')}", "langchain", "incumbent", make)
+    return Library(f"langchain-cerebras {version('langchain-cerebras')}", make)
 
 
 def llamaindex() -> Library:
@@ -30,4 +30,4 @@ def llamaindex() -> Library:
             keywords["is_chat_model"] = False
         return LlamaIndexModel(Cerebras(model=MODEL, api_key=KEY, api_base=setup.url + "/v1/", **keywords), setup)
 
-    return Library(f"llama-index-llms-cerebras {version('llama-index-llms-cerebras')}", "llamaindex", "incumbent", make)
+    return Library(f"llama-index-llms-cerebras {version('llama-index-llms-cerebras')}", make)

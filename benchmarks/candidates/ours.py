@@ -41,7 +41,7 @@ def core() -> Library:
             await self._acall(**self.fields)
             return 1
 
-    return Library("core", "", "ours", Core)
+    return Library("core", Core)
 
 
 def langchain() -> Library:
@@ -52,7 +52,7 @@ def langchain() -> Library:
         kind: Any = ChatCerebras if setup.prompt is None else CerebrasLLM
         return LangChainModel(kind(model=MODEL, api_key=KEY, base_url=setup.url, **setup.options), setup)
 
-    return Library("langchain_cerebras_ext", "langchain", "ours", make)
+    return Library("langchain_cerebras_ext", make)
 
 
 def llamaindex() -> Library:
@@ -63,4 +63,4 @@ def llamaindex() -> Library:
         kind: Any = Cerebras if setup.prompt is None else CerebrasCompletion
         return LlamaIndexModel(kind(model=MODEL, api_key=KEY, api_base=setup.url, **setup.options), setup)
 
-    return Library("llamaindex_cerebras_ext", "llamaindex", "ours", make)
+    return Library("llamaindex_cerebras_ext", make)

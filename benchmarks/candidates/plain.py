@@ -87,7 +87,7 @@ class RawHttpx:
 
 def raw() -> Library:
     """httpx alone."""
-    return Library("httpx", "", "plain", RawHttpx)
+    return Library("httpx", RawHttpx)
 
 
 def sdk() -> Library:
@@ -120,4 +120,4 @@ def sdk() -> Library:
             await self.acreate(**self.body)
             return 1
 
-    return Library("sdk", "", "plain", Sdk)
+    return Library("sdk", Sdk)

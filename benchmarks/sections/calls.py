@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from benchmarks.bench import FRAMEWORKS, Bench, sync_and_async
+from benchmarks.bench import Bench, sync_and_async
 from benchmarks.candidates.models import langchain_messages, llamaindex_messages
 from benchmarks.measure import Candidate
 from benchmarks.scenarios import Scenario
@@ -14,17 +14,12 @@ from benchmarks.scenarios import Scenario
 def one_call(bench: Bench) -> None:
     """One short call after the other, on a connection that is open."""
     scenario = Scenario(tokens=20)
-    plain = bench.subjects("plain", scenario, ("sdk", "core") if bench.quick else ())
-    candidates = sync_and_async(plain, "call", 30)
-    for framework in FRAMEWORKS:
-        skip = ("floor", "incumbent") if bench.quick else ()
-        subjects = bench.subjects(framework, scenario, skip) | bench.fast(framework, scenario)
-        candidates += sync_and_async({f"{framework} {key}": pair for key, pair in subjects.items()}, "call", 30)
-    samples = bench.compare("One call", "µs a call", candidates, 7)
-    for framework in FRAMEWORKS:
-        for path in ("sync", "async"):
-            ours, best = f"{framework} ours {path}", f"{framework} ours fast {path}"
-            bench.ratio(f"call.{path}.{framework}", samples, ours, f"httpx {path}", best=best)
+    skip = ("sdk", "floor", "incumbent") if bench.quick else ()
+    subjects = bench.httpx(scenario) | bench.subjects(scenario, skip) | bench.fast(scenario)
+    samples = bench.compare(f"One call, {bench.group}", "µs a call", sync_and_async(subjects, "call", 30), 7)
+    for path in ("sync", "async"):
+        ours, best = f"ours {path}", f"ours fast {path}"
+        bench.ratio(f"call.{path}.{bench.group}", samples, ours, f"httpx {path}", best=best)
 
 
 def tool_history(rounds: int = 50) -> list[dict[str, Any]]:
@@ -46,32 +41,24 @@ def tool_history(rounds: int = 50) -> list[dict[str, Any]]:
 def history(bench: Bench) -> None:
     """A call with 200 messages of tool use, and the conversion of these messages alone."""
     messages = tool_history()
-    scenario = Scenario(tokens=20)
-    for framework in FRAMEWORKS:
-        subjects = bench.subjects(framework, scenario, messages=messages, tools=True)
-        candidates = sync_and_async(subjects, "call", 3)
-        samples = bench.compare(f"One call with 200 messages, {framework}", "µs a call", candidates, 9)
-        bench.ratio(f"history.call.{framework}", samples, "ours sync", "incumbent sync")
+    subjects = bench.subjects(Scenario(tokens=20), messages=messages, tools=True)
+    candidates = sync_and_async(subjects, "call", 3)
+    samples = bench.compare(f"One call with 200 messages, {bench.group}", "µs a call", candidates, 9)
+    bench.ratio(f"history.call.{bench.group}", samples, "ours sync", "incumbent sync")
     _conversion(bench, messages)
 
 
 def _conversion(bench: Bench, messages: list[dict[str, Any]]) -> None:
     from benchmarks.conversion import converters
 
-    made = {"langchain": langchain_messages(messages), "llamaindex": llamaindex_messages(messages)}
-    for framework in FRAMEWORKS:
-        try:
-            ours, by_hand = converters(framework)
-        except (ImportError, AttributeError) as error:
-            print(f"conversion, {framework}: {error}")
-            continue
-        given = made[framework]
-        candidates = [
-            Candidate("ours", lambda ours=ours, given=given: _times(lambda: ours(given))),  # type: ignore[misc]
-            Candidate("by hand", lambda by_hand=by_hand, given=given: _times(lambda: by_hand(given))),  # type: ignore[misc]
-        ]
-        samples = bench.compare(f"Conversion of 200 messages, {framework}", "µs", candidates, 15)
-        bench.ratio(f"history.convert.{framework}", samples, "ours", "by hand")
+    ours, by_hand = converters(bench.group)
+    given = (langchain_messages if bench.group == "langchain" else llamaindex_messages)(messages)
+    candidates = [
+        Candidate("ours", lambda: _times(lambda: ours(given))),
+        Candidate("by hand", lambda: _times(lambda: by_hand(given))),
+    ]
+    samples = bench.compare(f"Conversion of 200 messages, {bench.group}", "µs", candidates, 15)
+    bench.ratio(f"history.convert.{bench.group}", samples, "ours", "by hand")
 
 
 def _times(work: Any, count: int = 20) -> int:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from benchmarks.bench import Bench, sync_and_async
-from benchmarks.candidates import Library, Setup, Subject, libraries
+from benchmarks.candidates import Setup, Subject, libraries
 from benchmarks.measure import Candidate, Work, run_async
 from benchmarks.scenarios import Scenario
 from benchmarks.tls_server import TlsServer
@@ -33,20 +33,20 @@ def protocols(bench: Bench) -> None:
         bench.compare(TITLES["stream"], "µs a token", sync_and_async(made, "stream", 1, TOKENS), 5)
         for count, tokens in ((10, 200), (100, 50)):
             made = _subjects(server, Scenario(tokens=tokens))
-            candidates = [Candidate(key, _streams(one, count, tokens)) for key, (_, one) in made.items()]
+            candidates = [Candidate(key, _streams(one, count, tokens)) for key, one in made.items()]
             bench.compare(TITLES["streams"].format(count), "µs a token", candidates, 5)
         made = _subjects(server, Scenario(tokens=20))
         bench.compare(TITLES["call"], "µs a call", sync_and_async(made, "call", 30), 5)
-        bench.compare(TITLES["calls"], "µs a call", [Candidate(key, _calls(one)) for key, (_, one) in made.items()], 5)
+        bench.compare(TITLES["calls"], "µs a call", [Candidate(key, _calls(one)) for key, one in made.items()], 5)
 
 
-def _subjects(server: TlsServer, scenario: Scenario) -> dict[str, tuple[Library, Subject]]:
-    core = libraries("plain")["core"]
+def _subjects(server: TlsServer, scenario: Scenario) -> dict[str, Subject]:
+    core = libraries("plain", ("httpx", "sdk"))["core"]
     kinds: dict[str, tuple[str, dict[str, Any]]] = {"HTTP/1.1": ("h1", {}), "HTTP/2": ("h2", {"http2": True})}
     if find_spec("httpx_aiohttp") is not None:
         kinds["HTTP/1.1, aiohttp"] = ("h1", {"transport": "aiohttp"})
     return {
-        name: (core, core.make(Setup(server.url(protocol, scenario), options={**options, "verify": server.authority})))
+        name: core.make(Setup(server.url(protocol, scenario), options={**options, "verify": server.authority}))
         for name, (protocol, options) in kinds.items()
     }
 

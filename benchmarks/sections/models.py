@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks.bench import Bench, sync_and_async
-from benchmarks.candidates import KEY, MODEL, Library, Subject
+from benchmarks.candidates import KEY, MODEL, Subject
 from benchmarks.measure import Candidate, run_async
 from benchmarks.scenarios import Scenario
 
@@ -20,10 +20,9 @@ def configurable(bench: Bench) -> None:
         print(f"configurable: {error}")
         return
     url = bench.server.url(Scenario(tokens=20))
-    subjects = bench.subjects("langchain", Scenario(tokens=20), ("incumbent", "floor"))
+    subjects = bench.ours(Scenario(tokens=20))
     if "ours" not in subjects:
         return
-    subjects = {"ours": subjects["ours"]}
     provider = _provider()
     if provider is not None:
         model = init_chat_model(
@@ -41,7 +40,7 @@ def configurable(bench: Bench) -> None:
                 return 1
 
         configured: Any = Configured()
-        subjects["ours, configurable"] = (subjects["ours"][0], configured)
+        subjects["ours, configurable"] = configured
     bench.compare("init_chat_model(configurable_fields='any')", "µs a call", sync_and_async(subjects, "call", 20), 7)
 
 
@@ -60,13 +59,18 @@ def _provider() -> str | None:
 
 def agent(bench: Bench) -> None:
     """A whole agent run: the model asks for a tool, the tool runs, the model answers with its result."""
-    scenario = Scenario("agent", 50)
+    made = _langchain_agents if bench.group == "langchain" else _llamaindex_agents
+    candidates = made(bench.subjects(Scenario("agent", 50), ("floor",)))
+    bench.compare(f"An agent that calls one tool, {bench.group}", "µs a run", candidates, 7)
+
+
+def _langchain_agents(subjects: dict[str, Subject]) -> list[Candidate]:
     try:
         from langchain.agents import create_agent
         from langchain_core.tools import tool
     except ImportError as error:
         print(f"agent: {error}")
-        return
+        return []
 
     @tool
     def write_report(text: str) -> str:
@@ -74,16 +78,10 @@ def agent(bench: Bench) -> None:
         return "done"
 
     candidates = []
-    for key, (_, subject) in _langchain(bench, scenario).items():
+    for key, subject in subjects.items():
         made: Any = create_agent(subject.model, [write_report])  # type: ignore[attr-defined]
-        candidates.append(Candidate(f"langchain {key}", _run(made)))
-        candidates.append(Candidate(f"langchain {key} async", _arun(made)))
-    candidates += _llamaindex_agents(bench, scenario)
-    bench.compare("An agent that calls one tool", "µs a run", candidates, 7)
-
-
-def _langchain(bench: Bench, scenario: Scenario) -> dict[str, tuple[Library, Subject]]:
-    return bench.subjects("langchain", scenario, ("floor",))
+        candidates += [Candidate(f"{key} sync", _run(made)), Candidate(f"{key} async", _arun(made))]
+    return candidates
 
 
 _INPUT = {"messages": [{"role": "user", "content": "Write a report."}]}
@@ -107,7 +105,7 @@ def _arun(made: Any) -> Any:
     return lambda: run_async(run())
 
 
-def _llamaindex_agents(bench: Bench, scenario: Scenario) -> list[Candidate]:
+def _llamaindex_agents(subjects: dict[str, Subject]) -> list[Candidate]:
     try:
         from llama_index.core.agent.workflow import FunctionAgent
     except ImportError as error:
@@ -122,6 +120,6 @@ def _llamaindex_agents(bench: Bench, scenario: Scenario) -> list[Candidate]:
         return 5
 
     return [
-        Candidate(f"llamaindex {key} async", lambda model=subject.model: run_async(run(model)))  # type: ignore[attr-defined,misc]
-        for key, (_, subject) in bench.subjects("llamaindex", scenario, ("floor",)).items()
+        Candidate(f"{key} async", lambda model=subject.model: run_async(run(model)))  # type: ignore[attr-defined,misc]
+        for key, subject in subjects.items()
     ]

@@ -6,7 +6,7 @@ import random
 from importlib.util import find_spec
 from typing import Any
 
-from benchmarks.bench import FRAMEWORKS, Bench, sync_and_async
+from benchmarks.bench import Bench, sync_and_async
 from benchmarks.candidates import MODEL
 from benchmarks.measure import Candidate, Sample
 from benchmarks.scenarios import Scenario
@@ -51,24 +51,28 @@ def payloads() -> list[str]:
 
 
 def encodings(bench: Bench) -> None:
-    """CPU and size of a body in each encoding, and of a whole call with it."""
+    """CPU and size of a body in each encoding (without a framework), and of a whole call with it."""
+    if bench.plain:
+        _bodies(bench)
+    messages = chat_body(200_000)["messages"]
+    scenario = Scenario(tokens=20)
+    candidates = sync_and_async(bench.httpx(scenario, messages=messages), "call", 5)
+    if bench.plain:
+        for payload in payloads():
+            made = bench.ours(scenario, messages=messages, options={"payload": payload})
+            candidates += sync_and_async({f"core, {payload}": subject for subject in made.values()}, "call", 5)
+    others = bench.subjects(scenario, ("core", "httpx", "floor"), messages=messages)
+    candidates += sync_and_async(others, "call", 5)
+    bench.compare(f"One call of a 200 KB chat, {bench.group}", "µs a call", candidates, 7)
+
+
+def _bodies(bench: Bench) -> None:
     for name, body in (("200 KB chat", chat_body(200_000)), ("50,000 token ids", ids_body())):
         candidates = [
             Candidate(f"{payload} ({len(encode_body(body, payload)[0]):,} bytes)", _encode(body, payload))  # type: ignore[arg-type]
             for payload in payloads()
         ]
         bench.compare(f"Encoding of {name}", "µs", candidates, 9)
-    messages = chat_body(200_000)["messages"]
-    scenario = Scenario(tokens=20)
-    candidates = []
-    for payload in payloads():
-        subjects = bench.subjects("plain", scenario, ("httpx", "sdk"), messages=messages, options={"payload": payload})
-        candidates += sync_and_async({f"core, {payload}": pair for pair in subjects.values()}, "call", 5)
-    candidates += sync_and_async(bench.subjects("plain", scenario, ("core",), messages=messages), "call", 5)
-    for framework in FRAMEWORKS:
-        subjects = bench.subjects(framework, scenario, ("floor",), messages=messages)
-        candidates += sync_and_async({f"{framework} {key}": pair for key, pair in subjects.items()}, "call", 5)
-    bench.compare("One call of a 200 KB chat", "µs a call", candidates, 7)
 
 
 def _encode(body: dict[str, Any], payload: Any) -> Any:
@@ -84,20 +88,13 @@ def token_ids(bench: Bench) -> None:
     """A completions call with 50,000 token ids."""
     scenario = Scenario(tokens=20)
     prompt = ids_body()["prompt"]
-    candidates = sync_and_async(bench.subjects("plain", scenario, ("sdk",), prompt=prompt), "call", 3)
-    for framework in FRAMEWORKS:
-        subjects = bench.subjects(framework, scenario, ("floor", "incumbent"), prompt=prompt)
-        candidates += sync_and_async({f"{framework} {key}": pair for key, pair in subjects.items()}, "call", 3)
-        fast = {}
-        if find_spec("ormsgpack"):
-            fast = bench.subjects(
-                framework, scenario, ("floor", "incumbent"), prompt=prompt, options={"payload": "msgpack"}
-            )
-        candidates += sync_and_async({f"{framework} {key}, msgpack": pair for key, pair in fast.items()}, "call", 3)
-    samples = bench.compare(f"One call of {IDS:,} token ids", "µs a call", candidates, 9)
-    for framework in FRAMEWORKS:
-        ours = f"{framework} ours sync"
-        bench.ratio(f"ids.{framework}", samples, ours, "httpx sync", best=f"{framework} ours, msgpack sync")
+    subjects = bench.httpx(scenario, prompt=prompt) | bench.ours(scenario, prompt=prompt)
+    if find_spec("ormsgpack"):
+        fast = bench.ours(scenario, prompt=prompt, options={"payload": "msgpack"})
+        subjects |= {f"{key}, msgpack": subject for key, subject in fast.items()}
+    title = f"One call of {IDS:,} token ids, {bench.group}"
+    samples = bench.compare(title, "µs a call", sync_and_async(subjects, "call", 3), 9)
+    bench.ratio(f"ids.{bench.group}", samples, "ours sync", "httpx sync", best="ours, msgpack sync")
 
 
 def link(bench: Bench) -> None:
@@ -108,8 +105,6 @@ def link(bench: Bench) -> None:
         messages = chat_body(size)["messages"]
         candidates = []
         for payload in payloads():
-            subjects = bench.subjects(
-                "plain", scenario, ("httpx", "sdk"), messages=messages, options={"payload": payload}
-            )
-            candidates += [Candidate(f"{size // 1000} KB, {payload}", pair[1].call) for pair in subjects.values()]
+            subjects = bench.ours(scenario, messages=messages, options={"payload": payload})
+            candidates += [Candidate(f"{size // 1000} KB, {payload}", one.call) for one in subjects.values()]
         samples += bench.compare(f"100 Mbit/s uplink, {size:,} bytes", "µs a call", candidates, 31).values()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench import FRAMEWORKS, Bench
+from benchmarks.bench import Bench
 from benchmarks.candidates import KEY, MODEL, Setup, libraries
 from benchmarks.measure import Candidate, Sample, in_process
 from benchmarks.scenarios import Scenario
@@ -16,73 +16,76 @@ from benchmarks.targets import Figure
 
 ROOT = Path(__file__).resolve().parents[2]
 
-_IMPORTS = {
-    "langchain": (
-        "import langchain_core.language_models.chat_models, langchain_core.language_models.llms, httpx",
-        "import langchain_cerebras_ext",
-        "import langchain_cerebras",
-    ),
-    "llamaindex": (
-        "import llama_index.core.llms, llama_index.core.llms.function_calling, httpx",
-        "import llamaindex_cerebras_ext",
-        "import llama_index.llms.cerebras",
-    ),
+_IMPORTS: dict[str, dict[str, str]] = {
+    "plain": {"core": "import cerebras_ext", "httpx": "import httpx", "sdk": "import cerebras.cloud.sdk"},
+    "langchain": {
+        "framework and httpx": (
+            "import langchain_core.language_models.chat_models, langchain_core.language_models.llms, httpx"
+        ),
+        # The adapters import their classes at first use of the name, so the name is asked for.
+        "ours": "import langchain_cerebras_ext; langchain_cerebras_ext.ChatCerebras",
+        "incumbent": "import langchain_cerebras",
+    },
+    "llamaindex": {
+        "framework and httpx": "import llama_index.core.llms, llama_index.core.llms.function_calling, httpx",
+        "ours": "import llamaindex_cerebras_ext; llamaindex_cerebras_ext.Cerebras",
+        "incumbent": "import llama_index.llms.cerebras",
+    },
 }
-# The adapters import their classes at first use of the name, so the name is asked for.
-_NAMES = {"langchain": "ChatCerebras", "llamaindex": "Cerebras"}
+_OTHERS = ("incumbent", "sdk")
+"""What need not be installed, and is not measured in the quick form."""
 
 
 def imports(bench: Bench) -> None:
     """CPU time of fresh interpreters that import a package, less that of one that imports nothing."""
-    for framework in FRAMEWORKS:
-        floor, ours, incumbent = _IMPORTS[framework]
-        module = ours.removeprefix("import ")
-        codes = {"framework and httpx": floor, "ours": f"{ours}; {module}.{_NAMES[framework]}"}
-        if "incumbent" in libraries(framework) and not bench.quick:
-            codes["incumbent"] = incumbent
-        if framework == "langchain" and not bench.quick:
-            codes |= {"core": "import cerebras_ext", "httpx": "import httpx", "sdk": "import cerebras.cloud.sdk"}
-        samples = {name: Sample(name) for name in codes}
-        first = 1 if bench.quick else 0
-        for number in range(first, 3 if bench.quick else 6):
-            empty, _ = in_process("pass")
-            for name, code in codes.items():
-                try:
-                    used, _ = in_process(code)
-                except RuntimeError as error:
-                    print(f"  {name}: {str(error).splitlines()[-1]}")
-                    continue
-                if number:  # the first round writes the bytecode
-                    samples[name].cpu.append((used - empty) * 1e3)
-                    samples[name].wall.append((used - empty) * 1e3)
-        samples = {name: sample for name, sample in samples.items() if sample.cpu}
-        bench.keep(f"Import, {framework}", "ms", list(samples.values()))
-        bench.ratio(f"import.{framework}", samples, "ours", "framework and httpx")
+    codes = {name: code for name, code in _IMPORTS[bench.group].items() if not (bench.quick and name in _OTHERS)}
+    samples = {name: Sample(name) for name in codes}
+    first = 1 if bench.quick else 0
+    for number in range(first, 3 if bench.quick else 6):
+        empty, _ = in_process("pass")
+        for name, code in codes.items():
+            if name not in samples:
+                continue
+            try:
+                used, _ = in_process(code)
+            except RuntimeError as error:
+                del samples[name]
+                _not_imported(bench, name, str(error).splitlines()[-1])
+                continue
+            if number:  # the first round writes the bytecode
+                samples[name].cpu.append((used - empty) * 1e3)
+                samples[name].wall.append((used - empty) * 1e3)
+    bench.keep(f"Import, {bench.group}", "ms", list(samples.values()))
+    bench.ratio(f"import.{bench.group}", samples, "ours", "framework and httpx")
 
 
-def _empty_models() -> dict[str, Callable[[], Any]]:
-    """Return a factory of a minimal model with 30 optional fields for each framework."""
+def _not_imported(bench: Bench, name: str, reason: str) -> None:
+    if name in _OTHERS and reason.startswith("ModuleNotFoundError"):
+        print(f"  {name}: {reason}")
+    else:
+        bench.fail(f"Import, {bench.group}: {name}", reason)
+
+
+def _empty_model(framework: str) -> Callable[[], Any]:
+    """Return a factory of a framework's minimal model with 30 optional fields."""
     from pydantic import create_model
 
     from benchmarks.candidates import floors
 
     fields: dict[str, Any] = {f"field_{number}": (int | None, None) for number in range(30)}
-    made: dict[str, Callable[[], Any]] = {}
-    for framework in FRAMEWORKS:
-        model = getattr(floors, framework)().make(Setup("http://127.0.0.1" + Scenario().path)).model
-        kind: Any = create_model(f"Empty{framework}", __base__=type(model), **fields)
-        made[framework] = kind
-    return made
+    model = getattr(floors, framework)().make(Setup("http://127.0.0.1" + Scenario().path)).model
+    kind: Callable[[], Any] = create_model(f"Empty{framework}", __base__=type(model), **fields)
+    return kind
 
 
 def _makers(framework: str, quick: bool) -> dict[str, Callable[[], Any]]:
     """Return what makes an instance of each library of a framework, its clients included."""
     url = "https://127.0.0.1:1"
-    makers: dict[str, Callable[[], Any]] = {"empty": _empty_models()[framework]}
-    found = libraries(framework)
+    makers: dict[str, Callable[[], Any]] = {"empty": _empty_model(framework)}
+    found = libraries(framework, ("incumbent",) if quick else ())
     if "ours" in found:
         makers["ours"] = _maker(framework, url)
-    if "incumbent" in found and not quick:
+    if "incumbent" in found:
         setup = Setup(url)
         makers["incumbent"] = lambda: found["incumbent"].make(setup)
     return makers
@@ -99,20 +102,19 @@ def _maker(framework: str, url: str) -> Callable[[], Any]:
 
 
 def construction(bench: Bench) -> None:
-    """Time and memory of one more instance, and the TLS contexts that several instances make."""
-    for framework in FRAMEWORKS:
-        makers = _makers(framework, bench.quick)
-        candidates = [
-            Candidate(name, _many(make, 20 if name == "incumbent" else 1000)) for name, make in makers.items()
-        ]
-        samples = bench.compare(f"One more instance, {framework}", "µs", candidates, 9)
-        bench.ratio(f"instance.{framework}", samples, "ours", "empty")
-        sizes = []
-        for name, make in makers.items():
-            size = _size(make, 10 if name == "incumbent" else 300)
-            sizes.append(Sample(name, [size], [size]))
-        bench.keep(f"Memory of an instance, {framework}", "KiB", sizes)
-    bench.figures["ssl"] = Figure(_tls_contexts())
+    """Time and memory of one more instance; without a framework, the TLS contexts that several clients make."""
+    if bench.plain:
+        bench.figures["ssl"] = Figure(_tls_contexts())
+        return
+    makers = _makers(bench.group, bench.quick)
+    candidates = [Candidate(name, _many(make, 20 if name == "incumbent" else 1000)) for name, make in makers.items()]
+    samples = bench.compare(f"One more instance, {bench.group}", "µs", candidates, 9)
+    bench.ratio(f"instance.{bench.group}", samples, "ours", "empty")
+    sizes = []
+    for name, make in makers.items():
+        size = _size(make, 10 if name == "incumbent" else 300)
+        sizes.append(Sample(name, [size], [size]))
+    bench.keep(f"Memory of an instance, {bench.group}", "KiB", sizes)
 
 
 def _many(make: Callable[[], Any], count: int) -> Callable[[], int]:
@@ -166,7 +168,7 @@ _MEMORY = """
 import gc, resource, sys
 sys.path[:0] = {path!r}
 from benchmarks.candidates import Setup, libraries
-subject = libraries({framework!r})["ours"].make(Setup({url!r}))
+subject = libraries({framework!r}, ("floor", "incumbent"))["ours"].make(Setup({url!r}))
 def now():
     gc.collect()
     with open("/proc/self/statm") as file:
@@ -181,14 +183,12 @@ print(now() - before)
 
 
 def memory(bench: Bench) -> None:
-    """How much a process grows between call 200 and call 10,000."""
-    for framework in FRAMEWORKS:
-        if "ours" not in libraries(framework):
-            continue
-        path = [str(ROOT)]
-        url = bench.server.url(Scenario(tokens=20))
-        code = _MEMORY.format(path=path, framework=framework, url=url, calls=10_000)
-        _, printed = in_process(code)
-        grown = float(printed.split()[-1])
-        print(f"\nGrowth from call 200 to 10,000, {framework}: {grown:.2f} MB")
-        bench.figures[f"memory.{framework}"] = Figure(grown)
+    """How much a process that only calls grows between call 200 and call 10,000."""
+    if "ours" not in libraries(bench.group, ("floor", "incumbent")):
+        return
+    url = bench.server.url(Scenario(tokens=20))
+    code = _MEMORY.format(path=[str(ROOT)], framework=bench.group, url=url, calls=10_000)
+    _, printed = in_process(code)
+    grown = float(printed.split()[-1])
+    print(f"\nGrowth from call 200 to 10,000, {bench.group}: {grown:.2f} MB")
+    bench.figures[f"memory.{bench.group}"] = Figure(grown)

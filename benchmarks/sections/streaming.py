@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.bench import FRAMEWORKS, Bench, sync_and_async
+from benchmarks.bench import Bench, sync_and_async
 from benchmarks.candidates import Subject
 from benchmarks.measure import Candidate, Sample, Work, ratio, run_async
 from benchmarks.scenarios import Scenario
@@ -13,52 +13,43 @@ TOKENS = 1000
 
 def streams(bench: Bench) -> None:
     """1,000 chunks as fast as possible: one and eight events a chunk, text, reasoning and completions."""
+    group = bench.group
     for events in (1, 8):
         scenario = Scenario(tokens=TOKENS, events=events)
-        for framework in (*FRAMEWORKS,) if bench.quick else ("plain", *FRAMEWORKS):
-            skip = ("incumbent",) if bench.quick and events == 8 else ()
-            subjects = bench.subjects(framework, scenario, skip) | bench.fast(framework, scenario)
-            title = f"Streaming {TOKENS:,} chunks, {events} in an HTTP chunk, {framework}"
-            samples = bench.compare(title, "µs a token", sync_and_async(subjects, "stream", 1, TOKENS), 9)
-            for path in ("sync", "async"):
-                bench.ratio(
-                    f"stream.k{events}.{framework}.{path}",
-                    samples,
-                    f"ours {path}",
-                    f"floor {path}",
-                    best=f"ours fast {path}",
-                )
+        skip = ("incumbent",) if bench.quick and events == 8 else ()
+        subjects = bench.subjects(scenario, skip) | bench.fast(scenario)
+        title = f"Streaming {TOKENS:,} chunks, {events} in an HTTP chunk, {group}"
+        samples = bench.compare(title, "µs a token", sync_and_async(subjects, "stream", 1, TOKENS), 9)
+        for path in ("sync", "async"):
+            ours, best = f"ours {path}", f"ours fast {path}"
+            bench.ratio(f"stream.k{events}.{group}.{path}", samples, ours, f"floor {path}", best=best)
             if events == 1:
-                for path in ("sync", "async"):
-                    ours, best = f"ours {path}", f"ours fast {path}"
-                    bench.ratio(f"incumbent.k1.{framework}.{path}", samples, ours, f"incumbent {path}", best=best)
+                bench.ratio(f"incumbent.k1.{group}.{path}", samples, ours, f"incumbent {path}", best=best)
     if not bench.quick:
         _other_kinds(bench)
 
 
 def _other_kinds(bench: Bench) -> None:
-    for framework in ("plain", *FRAMEWORKS):
-        for label, scenario, prompt in (
-            ("reasoning", Scenario("reasoning", TOKENS), None),
-            ("completions", Scenario(tokens=TOKENS), "Write a report."),
-        ):
-            skip: tuple[str, ...] = ("floor", "incumbent") if framework == "langchain" else ("floor",)
-            subjects = bench.subjects(framework, scenario, skip if prompt else (), prompt=prompt)
-            title = f"Streaming {TOKENS:,} chunks, {label}, {framework}"
-            bench.compare(title, "µs a token", sync_and_async(subjects, "stream", 1, TOKENS), 5)
+    for label, scenario, prompt in (
+        ("reasoning", Scenario("reasoning", TOKENS), None),
+        ("completions", Scenario(tokens=TOKENS), "Write a report."),
+    ):
+        skip: tuple[str, ...] = ("floor", "incumbent") if bench.group == "langchain" else ("floor",)
+        subjects = bench.subjects(scenario, skip if prompt else (), prompt=prompt)
+        title = f"Streaming {TOKENS:,} chunks, {label}, {bench.group}"
+        bench.compare(title, "µs a token", sync_and_async(subjects, "stream", 1, TOKENS), 5)
 
 
 def length(bench: Bench) -> None:
     """Streams of 100 to 30,000 chunks: does a chunk cost more the later it comes?"""
-    for framework in FRAMEWORKS:
-        candidates = []
-        for tokens in (100, 1000, 10_000, 30_000):
-            subjects = bench.subjects(framework, Scenario(tokens=tokens, events=8), ("incumbent",))
-            candidates += [Candidate(f"{key} {tokens:,}", _repeat(one, tokens)) for key, (_, one) in subjects.items()]
-        samples = bench.compare(f"Streams by length, sync, {framework}", "µs a token", candidates, 5)
-        ours, floor = _growth(samples, "ours"), _growth(samples, "floor")
-        if ours.cpu and floor.cpu:
-            bench.figures[f"growth.{framework}"] = Figure(*ratio(ours, floor))
+    candidates = []
+    for tokens in (100, 1000, 10_000, 30_000):
+        subjects = bench.subjects(Scenario(tokens=tokens, events=8), ("incumbent",))
+        candidates += [Candidate(f"{key} {tokens:,}", _repeat(one, tokens)) for key, one in subjects.items()]
+    samples = bench.compare(f"Streams by length, sync, {bench.group}", "µs a token", candidates, 5)
+    ours, floor = _growth(samples, "ours"), _growth(samples, "floor")
+    if ours.cpu and floor.cpu:
+        bench.figures[f"growth.{bench.group}"] = Figure(*ratio(ours, floor))
 
 
 def _growth(samples: dict[str, Sample], key: str) -> Sample:
@@ -83,12 +74,10 @@ def _repeat(subject: Subject, tokens: int) -> Work:
 def paced(bench: Bench) -> None:
     """One async stream at 2,500 tokens a second: nearly every token comes in a read of its own."""
     scenario = Scenario(tokens=TOKENS, rate=2500)
-    for framework in FRAMEWORKS if bench.quick else ("plain", *FRAMEWORKS):
-        subjects = bench.subjects(framework, scenario, ("floor",)) | bench.fast(framework, scenario)
-        candidates = [Candidate(key, _tokens(one)) for key, (_, one) in subjects.items()]
-        title = f"One async stream at 2,500 tokens/s, {framework}"
-        samples = bench.compare(title, "µs a token", candidates, 7)
-        bench.ratio(f"incumbent.p2500.{framework}", samples, "ours", "incumbent", best="ours fast")
+    subjects = bench.subjects(scenario, ("floor",)) | bench.fast(scenario)
+    candidates = [Candidate(key, _tokens(one)) for key, one in subjects.items()]
+    samples = bench.compare(f"One async stream at 2,500 tokens/s, {bench.group}", "µs a token", candidates, 7)
+    bench.ratio(f"incumbent.p2500.{bench.group}", samples, "ours", "incumbent", best="ours fast")
 
 
 def _tokens(subject: Subject) -> Work:

@@ -12,8 +12,7 @@ import pytest
 
 pytest.importorskip("benchmarks", reason="the benchmarks are not part of the wheel")
 
-from benchmarks import measure, report, run, scenarios, tls_server
-from benchmarks.bench import Bench
+from benchmarks import measure, report, scenarios, tls_server
 from benchmarks.measure import Candidate, Sample, interleave, ratio, spread
 from benchmarks.scenarios import CHAT_PATH, TEXT_PATH, Scenario, answer, read_path, settle, stream_body, stream_events
 from benchmarks.server import Connection, Server, choose
@@ -59,43 +58,6 @@ def test_a_candidate_that_raises_leaves_the_run_and_is_named() -> None:
     assert failed == {"bad": "ConnectionError: refused"}
     assert list(samples) == ["good"]
     assert len(samples["good"].cpu) == 2
-
-
-def test_a_section_that_raises_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(bench: Bench) -> None:
-        raise RuntimeError("no")
-
-    def works(bench: Bench) -> None:
-        bench.compare("table", "µs", [Candidate("bad", _raise), Candidate("good", lambda: 1)], 2)
-        bench.figures["ssl"] = Figure(1.0)
-
-    monkeypatch.setattr(run, "SECTIONS", {"broken": broken, "works": works})
-    server: Any = None
-    bench = Bench(server, only=frozenset(("broken", "works")))
-    verdicts = run.run(bench)
-    assert [verdict.target.key for verdict in verdicts] == ["ssl"]
-    assert bench.failures == {"section 'broken'": "RuntimeError: no", "table: bad": "ConnectionError: refused"}
-
-
-@pytest.mark.parametrize(
-    ("figure", "failure", "status"), [(1.0, "", 0), (2.0, "", 1), (1.0, "RuntimeError: no", 1)], ids=str
-)
-def test_status_is_1_for_a_missed_target_or_a_failure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], figure: float, failure: str, status: int
-) -> None:
-    def section(bench: Bench) -> None:
-        bench.figures["ssl"] = Figure(figure)
-        if failure:
-            bench.fail("somewhere", failure)
-
-    monkeypatch.setattr(run, "SECTIONS", {"import": section})
-    monkeypatch.setattr(run, "pin", lambda core: None)
-    monkeypatch.setattr(run, "allow_files", lambda: None)
-    monkeypatch.setenv("CEREBRAS_API_KEY", "k")
-    assert run.main(["--only", "import"]) == status
-    printed = capsys.readouterr().out
-    assert ("Missed: ssl" in printed) == (figure > 1)
-    assert ("failed: somewhere" in printed) == bool(failure)
 
 
 async def test_the_server_with_tls_sends_each_event_apart_and_refuses_the_wrong_protocol() -> None:
