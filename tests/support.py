@@ -8,6 +8,7 @@ import http.server
 import json
 import select
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -40,7 +41,8 @@ class Stall:
         while not self._released.is_set():
             if select.select([connection], [], [], 0.005)[0]:
                 with contextlib.suppress(ConnectionError):
-                    if connection.recv(1, socket.MSG_PEEK):
+                    # Under TLS there is nothing to look at before it is read; a client that waits sends nothing more.
+                    if not isinstance(connection, ssl.SSLSocket) and connection.recv(1, socket.MSG_PEEK):
                         continue
                 self.gone.set()
                 return
@@ -91,7 +93,7 @@ class Received(NamedTuple):
 class Server:
     """Gives the answers of `script` in turn; the last one repeats."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.script: list[Answer] = [Answer()]
         self.requests: list[Received] = []
         self.connections = 0
@@ -102,9 +104,11 @@ class Server:
         self._http.request_queue_size = 256
         self._http.server_bind()
         self._http.server_activate()
+        if tls is not None:  # the handshake is made where the request is read, in a thread of its own
+            self._http.socket = tls.wrap_socket(self._http.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
         self._thread.start()
-        self.url = f"http://127.0.0.1:{self._http.server_port}"
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self._http.server_port}"
 
     def _handler(self) -> type[http.server.BaseHTTPRequestHandler]:
         outer = self
@@ -121,7 +125,7 @@ class Server:
 
             def handle(self) -> None:
                 try:
-                    with contextlib.suppress(ConnectionError):
+                    with contextlib.suppress(ConnectionError, ssl.SSLError):
                         super().handle()
                 finally:
                     with outer._lock:

@@ -6,6 +6,8 @@ for whatever aiohttp raises.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncIterator
 from typing import NoReturn
@@ -44,13 +46,40 @@ def httpx_error(error: Exception) -> httpx.TransportError | None:
 
 def _reraise(error: Exception) -> NoReturn:
     mapped = httpx_error(error)
-    inner: BaseException | None = error
-    while inner is not None:  # aiohttp's frames hold the headers, and with them the key, which error trackers show
-        inner.__traceback__ = None
-        inner = inner.__cause__ or inner.__context__
+    chain: list[BaseException | None] = [error]
+    for inner in chain:  # aiohttp's frames hold the headers, and with them the key, which error trackers show
+        if inner is not None and inner not in chain[: chain.index(inner)]:
+            inner.__traceback__ = None
+            chain += inner.__cause__, inner.__context__
     if mapped is None or mapped is error:
         raise error
     raise mapped from error
+
+
+UPLOAD_BYTES = 64 * 1024
+"""Larger bodies are handed to aiohttp in pieces of this size; smaller ones go out at once, whoever reads them."""
+
+
+class _Upload(httpx.AsyncByteStream):
+    """A body whose pieces have to be taken in time; aiohttp itself has no limit for writing."""
+
+    def __init__(self, content: bytes, limit: asyncio.Timeout, seconds: float | None) -> None:
+        self._content = content
+        self._limit = limit
+        self._seconds = seconds
+
+    def __repr__(self) -> str:
+        return f"<{len(self._content)} bytes>"
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for start in range(0, len(self._content), UPLOAD_BYTES):
+            self._wait(self._seconds)
+            yield self._content[start : start + UPLOAD_BYTES]
+        self._wait(None)
+
+    def _wait(self, seconds: float | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the answer is there already, before the end of the body
+            self._limit.reschedule(None if seconds is None else asyncio.get_running_loop().time() + seconds)
 
 
 class _Stream(httpx.AsyncByteStream):
@@ -94,12 +123,28 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         if request.url.userinfo:
             request.url = request.url.copy_with(userinfo=b"")
         try:
-            response = await self._inner.handle_async_request(request)
+            response = await self._send(request)
         except (httpx.TransportError, aiohttp.ClientError, OSError) as error:
             _reraise(error)
         assert isinstance(response.stream, httpx.AsyncByteStream)
         response.stream = _Stream(response.stream)
         return response
+
+    async def _send(self, request: httpx.Request) -> httpx.Response:
+        content = request.content
+        if len(content) <= UPLOAD_BYTES:
+            return await self._inner.handle_async_request(request)
+        try:
+            async with asyncio.timeout(None) as limit:
+                upload = _Upload(content, limit, request.extensions.get("timeout", {}).get("write"))
+                request = httpx.Request(
+                    request.method, request.url, headers=request.headers, stream=upload, extensions=request.extensions
+                )
+                return await self._inner.handle_async_request(request)
+        except TimeoutError:
+            if limit.expired():
+                raise httpx.WriteTimeout("the body was not taken in time") from None
+            raise
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -18,11 +18,14 @@ import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import httpx
 
 from cerebras_ext.settings import ConnectionSettings
+
+if TYPE_CHECKING:
+    import httpcore
 
 HTTP2_STREAMS = 100
 """Requests at once on one HTTP/2 connection."""
@@ -301,6 +304,10 @@ def _hide_headers() -> None:
 
 
 def _make_sync(settings: ConnectionSettings) -> httpx.BaseTransport:
+    if settings.transport == "httptools" and not settings.proxy:
+        from cerebras_ext.httptools_transport import HttptoolsTransport
+
+        return HttptoolsTransport(ssl_context(settings), IDLE_SECONDS)
     if settings.http2:
         _hide_headers()
     return httpx.HTTPTransport(
@@ -317,13 +324,32 @@ def _make_async(settings: ConnectionSettings) -> httpx.AsyncBaseTransport:
 
         proxy = httpx.Proxy(settings.proxy) if settings.proxy else None
         return AiohttpTransport(ssl_context(settings), proxy, IDLE_SECONDS)
+    if settings.transport == "httptools" and not settings.proxy:
+        from cerebras_ext.httptools_transport import AsyncHttptoolsTransport
+
+        return AsyncHttptoolsTransport(ssl_context(settings), IDLE_SECONDS)
     if settings.http2:
         _hide_headers()
-    return httpx.AsyncHTTPTransport(
-        verify=ssl_context(settings),
-        http2=settings.http2,
-        limits=_limits(settings),
-        proxy=_proxy(settings),
+    context, limits, proxy = ssl_context(settings), _limits(settings), _proxy(settings)
+    transport = httpx.AsyncHTTPTransport(verify=context, http2=settings.http2, limits=limits, proxy=proxy)
+    if proxy is None:
+        transport._pool = _pool(context, limits, settings.http2)
+    return transport
+
+
+def _pool(context: ssl.SSLContext, limits: httpx.Limits, http2: bool) -> httpcore.AsyncConnectionPool:
+    """Return the pool that httpx would make, with another network layer, for which httpx has no argument."""
+    import httpcore
+
+    from cerebras_ext.asyncio_backend import AsyncioBackend
+
+    return httpcore.AsyncConnectionPool(
+        ssl_context=context,
+        max_connections=limits.max_connections,
+        max_keepalive_connections=limits.max_keepalive_connections,
+        keepalive_expiry=limits.keepalive_expiry,
+        http2=http2,
+        network_backend=AsyncioBackend(),
     )
 
 

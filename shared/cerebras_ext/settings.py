@@ -20,7 +20,7 @@ from cerebras_ext.encoding import Payload, check_payload
 from cerebras_ext.errors import MissingAPIKeyError, RequestValidationError, nearest_name
 from cerebras_ext.retry import RetryPolicy
 
-Transport = Literal["httpx", "aiohttp"]
+Transport = Literal["httpx", "aiohttp", "httptools"]
 
 DEFAULT_BASE_URL = "https://api.cerebras.ai"
 DEFAULT_TIMEOUT = 60.0
@@ -56,7 +56,8 @@ class SettingsOptions(TypedDict, total=False):
         payload: Encoding of request bodies: json, msgpack, gzip, msgpack+gzip, or auto (gzip from 4 KiB).
         queue_threshold: Longest average queue time in milliseconds, 50 to 20000, for service tiers flex and auto.
         stream_idle_timeout: Seconds without an event of a stream, comments not counted.
-        transport: What carries async calls: httpx, or aiohttp (extra `aiohttp`), which needs less CPU time.
+        transport: What carries the calls: httpx; for less CPU time httptools (extra `httptools`; without a proxy), or
+            aiohttp (extra `aiohttp`; async calls only).
         coalesce: Join text and reasoning that one read of the network brought; default False. Nothing waits for it.
     """
 
@@ -186,29 +187,45 @@ def check_queue_threshold(value: int | None) -> None:
 class ConnectionSettings:
     """What two clients must have in common to share their connections."""
 
-    tls: bool
+    origin: str
+    """Scheme, host and port, without a user name: a connection serves one origin."""
     proxy: str | None = field(default=None, repr=False)
     verify: bool | str | ssl.SSLContext = True
     http2: bool = False
     transport: Transport = "httpx"
+
+    @property
+    def tls(self) -> bool:
+        """Whether the service is spoken to over TLS."""
+        return self.origin.startswith("https:")
+
+
+def _origin(url: str) -> str:
+    parts = urllib.parse.urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
+
+
+_PACKAGES = {"aiohttp": "httpx-aiohttp", "httptools": "httptools"}
 
 
 def check_transport(transport: str, http2: bool) -> None:
     """Refuse an unknown transport, or one that is not installed, before anything is sent.
 
     Raises:
-        ValueError: Not one of `httpx` and `aiohttp`, or HTTP/2 over aiohttp, which has none.
-        ImportError: aiohttp was asked for and `httpx-aiohttp` is not installed.
+        ValueError: Not a known one, or HTTP/2 over one that has none.
+        ImportError: What it needs is not installed.
     """
     if transport not in get_args(Transport):
         raise ValueError(f"transport: must be one of {', '.join(get_args(Transport))}, got {transport!r}")
-    if transport == "aiohttp":
-        if http2:
-            raise ValueError("http2: not with transport 'aiohttp', which speaks HTTP/1.1 only")
-        if find_spec("httpx_aiohttp") is None:
-            raise ImportError(
-                "transport 'aiohttp' needs the package httpx-aiohttp: pip install \"cerebras-ext[aiohttp]\""
-            )
+    package = _PACKAGES.get(transport)
+    if package is None:
+        return
+    if http2:
+        raise ValueError(f"http2: not with transport {transport!r}, which speaks HTTP/1.1 only")
+    if find_spec(package.replace("-", "_")) is None:
+        raise ImportError(
+            f'transport {transport!r} needs the package {package}: pip install "cerebras-ext[{transport}]"'
+        )
 
 
 _PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")
@@ -334,7 +351,7 @@ def resolve_settings(**given: Unpack[SettingsOptions]) -> Settings:
         timeout=make_timeout(given.get("timeout")),
         retries=_retry_policy(given.get("max_retries"), given.get("max_retry_wait")),
         connection=ConnectionSettings(
-            url.startswith("https"),
+            _origin(url),
             resolve_proxy(given.get("proxy"), url),
             check_verify(given.get("verify")),
             http2,

@@ -163,14 +163,14 @@ def test_typed_settings_are_what_settings_are_made_of() -> None:
         "proxy": "http://p:1",
         "verify": False,
         "coalesce": True,
-        "transport": "aiohttp",
+        "transport": "httptools",
         "http2": True,
         "payload": "gzip",
         "queue_threshold": 60,
         "stream_idle_timeout": 4.0,
     }
     assert set(changed) == set(typing.get_type_hints(SettingsOptions))
-    if importlib.util.find_spec("httpx_aiohttp") is None:
+    if importlib.util.find_spec("httptools") is None:
         del changed["transport"]
     default = resolve_settings()
     for name, value in changed.items():

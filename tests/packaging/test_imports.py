@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LANGCHAIN = {"langchain", "langchain_core", "langgraph", "langsmith"}
 LLAMAINDEX = {"llama_index", "llama_index_instrumentation", "workflows"}
 PROVIDERS = {"openai", "cerebras", "langchain_openai", "langchain_cerebras"}
-OPTIONAL = {"ormsgpack", "aiohttp", "httpx_aiohttp", "h2"}
+OPTIONAL = {"ormsgpack", "aiohttp", "httpx_aiohttp", "httptools", "h2"}
 
 BLOCK = """
 import sys

@@ -144,7 +144,7 @@ def test_loop_that_is_closed_without_a_shutdown_leaves_no_warning(server: Server
 def test_http2_and_an_unknown_transport_are_refused() -> None:
     with pytest.raises(ValueError, match="http2: not with transport 'aiohttp'"):
         AsyncClient(api_key=KEY, http2=True, transport="aiohttp")
-    with pytest.raises(ValueError, match="transport: must be one of httpx, aiohttp, got 'curl'"):
+    with pytest.raises(ValueError, match="transport: must be one of httpx, aiohttp, httptools, got 'curl'"):
         AsyncClient(api_key=KEY, transport="curl")  # type: ignore[arg-type]
 
 
