@@ -33,6 +33,11 @@ HTTP2_STREAMS = 100
 IDLE_SECONDS = 30.0
 """How long an unused connection is kept."""
 
+OTHER_ORIGINS = 8
+"""How many unused connections to other servers are kept where one to a new server is opened."""
+
+Origin = tuple[str, bytes, int | None]
+
 
 def _limits(settings: ConnectionSettings) -> httpx.Limits:
     return httpx.Limits(
@@ -52,11 +57,17 @@ def _per_pool(settings: ConnectionSettings) -> int:
 T = TypeVar("T", bound=httpx.BaseTransport | httpx.AsyncBaseTransport)
 
 
-class _Shard(Generic[T]):
-    __slots__ = ("idle_since", "in_flight", "transport")
+def origin_of(url: httpx.URL) -> Origin:
+    """Return scheme, host and port of a URL; a connection serves one origin."""
+    return url.scheme, url.raw_host, url.port
 
-    def __init__(self, transport: T) -> None:
+
+class _Shard(Generic[T]):
+    __slots__ = ("idle_since", "in_flight", "origin", "transport")
+
+    def __init__(self, transport: T, origin: Origin) -> None:
         self.transport = transport
+        self.origin = origin
         self.in_flight = 0
         self.idle_since = 0.0
 
@@ -77,19 +88,21 @@ class _Shards(Generic[T]):
         self._next_sweep = 0.0
         self._lock = threading.Lock()
 
-    def take(self) -> tuple[_Shard[T], list[T]]:
-        """Return a pool for one request, and the pools that nobody used for a while, to be closed."""
+    def take(self, origin: Origin) -> tuple[_Shard[T], list[T]]:
+        """Return a pool for one request to an origin, and the pools that are not needed any more, to be closed."""
         with self._lock:
             idle = self._sweep()
-            if self._free:
-                shard = self._free[-1]
-            else:
-                shard = _Shard(self._make())
+            shard = next((shard for shard in reversed(self._free) if shard.origin == origin), None)
+            if shard is None:
+                others = [shard for shard in self._free if not shard.in_flight]
+                if len(others) > OTHER_ORIGINS:
+                    idle += self._give_up(others[:1])
+                shard = _Shard(self._make(), origin)
                 self._all.add(shard)
                 self._free.append(shard)
             shard.in_flight += 1
             if shard.in_flight >= self._size:
-                self._free.pop()
+                self._free.remove(shard)
         return shard, idle
 
     def give(self, shard: _Shard[T]) -> None:
@@ -118,10 +131,13 @@ class _Shards(Generic[T]):
             return []
         self._next_sweep = now + IDLE_SECONDS / 3
         idle = [shard for shard in self._free if not shard.in_flight and now - shard.idle_since > IDLE_SECONDS]
-        if idle:
-            self._all.difference_update(idle)
+        return self._give_up(idle)
+
+    def _give_up(self, shards: list[_Shard[T]]) -> list[T]:
+        if shards:
+            self._all.difference_update(shards)
             self._free = [shard for shard in self._free if shard in self._all]
-        return [shard.transport for shard in idle]
+        return [shard.transport for shard in shards]
 
     def clear(self) -> list[T]:
         """Forget all pools and return them, to be closed."""
@@ -199,7 +215,7 @@ class SharedTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request through a pool that is not busy."""
-        shard, idle = self._shards.take()
+        shard, idle = self._shards.take(origin_of(request.url))
         for transport in idle:
             transport.close()
         try:
@@ -231,7 +247,7 @@ class SharedAsyncTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request through a pool that is not busy."""
-        shard, idle = self._shards.take()
+        shard, idle = self._shards.take(origin_of(request.url))
         try:
             if idle:
                 await close_shielded(_close_all(idle))

@@ -16,6 +16,7 @@ import httptools
 import httpx
 
 from cerebras_ext.asyncio_backend import AsyncioBackend
+from cerebras_ext.connections import Origin, origin_of
 
 READ_BYTES = 64 * 1024
 """How much is read at once."""
@@ -162,13 +163,13 @@ class _Connection(Generic[StreamT]):
         self._context = context
         self._idle_seconds = idle_seconds
         self._stream: StreamT | None = None
-        self._origin = ("", "", 0)
+        self._origin: Origin | None = None
         self._used = 0.0
 
     def _is_open(self, url: httpx.URL) -> bool:
         """Whether there is a connection to the right place that can take a request."""
         stream = self._stream
-        if stream is None or self._origin != _origin(url) or time.monotonic() - self._used > self._idle_seconds:
+        if stream is None or self._origin != origin_of(url) or time.monotonic() - self._used > self._idle_seconds:
             return False
         # An idle connection with something to read is one that the server has closed.
         return not stream.get_extra_info("is_readable")
@@ -190,8 +191,8 @@ class _Connection(Generic[StreamT]):
         return httpx.Response(answer.status, headers=answer.headers, stream=body, extensions=extensions)
 
 
-def _origin(url: httpx.URL) -> tuple[str, str, int]:
-    return url.scheme, url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
+def _address(url: httpx.URL) -> tuple[str, int]:
+    return url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
 
 
 class _Body(httpx.SyncByteStream):
@@ -246,14 +247,14 @@ class HttptoolsTransport(_Connection[httpcore.NetworkStream], httpx.BaseTranspor
 
     def _connect(self, url: httpx.URL, timeout: float | None) -> None:
         self.close()
-        scheme, host, port = origin = _origin(url)
+        host, port = _address(url)
         try:
             stream = httpcore.SyncBackend().connect_tcp(host, port, timeout)
-            if scheme == "https":
+            if url.scheme == "https":
                 stream = stream.start_tls(self._context, host, timeout)
         except _NETWORK as error:
             _reraise(error)
-        self._stream, self._origin = stream, origin
+        self._stream, self._origin = stream, origin_of(url)
 
     def _write(self, request: httpx.Request, timeout: float | None) -> None:
         assert self._stream is not None
@@ -321,14 +322,14 @@ class AsyncHttptoolsTransport(_Connection[httpcore.AsyncNetworkStream], httpx.As
 
     async def _connect(self, url: httpx.URL, timeout: float | None) -> None:
         await self.aclose()
-        scheme, host, port = origin = _origin(url)
+        host, port = _address(url)
         try:
             stream = await AsyncioBackend().connect_tcp(host, port, timeout)
-            if scheme == "https":
+            if url.scheme == "https":
                 stream = await stream.start_tls(self._context, host, timeout)
         except _NETWORK as error:
             _reraise(error)
-        self._stream, self._origin = stream, origin
+        self._stream, self._origin = stream, origin_of(url)
 
     async def _write(self, request: httpx.Request, timeout: float | None) -> None:
         assert self._stream is not None

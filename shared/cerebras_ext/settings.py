@@ -187,22 +187,11 @@ def check_queue_threshold(value: int | None) -> None:
 class ConnectionSettings:
     """What two clients must have in common to share their connections."""
 
-    origin: str
-    """Scheme, host and port, without a user name: a connection serves one origin."""
+    tls: bool
     proxy: str | None = field(default=None, repr=False)
     verify: bool | str | ssl.SSLContext = True
     http2: bool = False
     transport: Transport = "httpx"
-
-    @property
-    def tls(self) -> bool:
-        """Whether the service is spoken to over TLS."""
-        return self.origin.startswith("https:")
-
-
-def _origin(url: str) -> str:
-    parts = urllib.parse.urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2].lower()}"
 
 
 _PACKAGES = {"aiohttp": "httpx-aiohttp", "httptools": "httptools"}
@@ -351,7 +340,7 @@ def resolve_settings(**given: Unpack[SettingsOptions]) -> Settings:
         timeout=make_timeout(given.get("timeout")),
         retries=_retry_policy(given.get("max_retries"), given.get("max_retry_wait")),
         connection=ConnectionSettings(
-            _origin(url),
+            url.startswith("https"),
             resolve_proxy(given.get("proxy"), url),
             check_verify(given.get("verify")),
             http2,

@@ -22,7 +22,7 @@ def test_default_settings(monkeypatch: pytest.MonkeyPatch) -> None:
         base_url="https://api.cerebras.ai",
         timeout=httpx.Timeout(60.0, connect=5.0),
         retries=RetryPolicy(max_retries=2, max_retry_wait=60.0),
-        connection=ConnectionSettings(origin="https://api.cerebras.ai", proxy=None, verify=True, http2=False),
+        connection=ConnectionSettings(tls=True, proxy=None, verify=True, http2=False),
         default_headers=(),
         payload="json",
         queue_threshold=None,

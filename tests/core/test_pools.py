@@ -13,14 +13,18 @@ from typing import Any
 import pytest
 
 from cerebras_ext import AsyncClient, Client
-from cerebras_ext.connections import HTTP2_STREAMS, IDLE_SECONDS, _Shards
+from cerebras_ext.connections import HTTP2_STREAMS, IDLE_SECONDS, OTHER_ORIGINS, _Shards
 from tests.support import KEY, MESSAGES, WAYS, Server
 
 TRANSPORTS = [
     "httpx",
     pytest.param("aiohttp", marks=pytest.mark.skipif(not find_spec("httpx_aiohttp"), reason="extra")),
+    pytest.param("httptools", marks=pytest.mark.skipif(not find_spec("httptools"), reason="extra")),
 ]
 ANSWER = json.dumps({"choices": [{"index": 0, "message": {"content": "ok"}, "finish_reason": "stop"}]}).encode()
+
+
+HERE = ("https", b"here", None)
 
 
 class Pool:
@@ -41,50 +45,71 @@ def shards(size: int = 1) -> Any:
 
 def test_a_pool_that_was_given_back_is_used_again() -> None:
     pools = shards()
-    first, _ = pools.take()
-    second, _ = pools.take()
+    first, _ = pools.take(HERE)
+    second, _ = pools.take(HERE)
     assert first is not second
     pools.give(first)
-    assert pools.take()[0] is first
+    assert pools.take(HERE)[0] is first
 
 
 def test_the_pool_used_last_is_taken_first() -> None:
     pools = shards()
-    taken = [pools.take()[0] for _ in range(3)]
+    taken = [pools.take(HERE)[0] for _ in range(3)]
     for shard in (taken[1], taken[0], taken[2]):
         pools.give(shard)
-    assert [pools.take()[0] for _ in range(3)] == [taken[2], taken[0], taken[1]]
+    assert [pools.take(HERE)[0] for _ in range(3)] == [taken[2], taken[0], taken[1]]
 
 
 def test_a_pool_of_many_streams_is_filled_before_another_is_made() -> None:
     pools = shards(HTTP2_STREAMS)
-    taken = [pools.take()[0] for _ in range(HTTP2_STREAMS + 1)]
+    taken = [pools.take(HERE)[0] for _ in range(HTTP2_STREAMS + 1)]
     assert len(set(taken)) == 2
     pools.give(taken[0])
     pools.give(taken[-1])
-    assert {pools.take()[0] for _ in range(HTTP2_STREAMS)} == set(taken)
+    assert {pools.take(HERE)[0] for _ in range(HTTP2_STREAMS)} == set(taken)
 
 
 def test_pools_that_nobody_uses_are_given_up(clock: list[float]) -> None:
     pools = shards()
-    busy, old, fresh = [pools.take()[0] for _ in range(3)]
+    busy, old, fresh = [pools.take(HERE)[0] for _ in range(3)]
     pools.give(old)
     clock[0] += IDLE_SECONDS
     pools.give(fresh)
     clock[0] += 1
-    taken, idle = pools.take()
+    taken, idle = pools.take(HERE)
     assert taken is fresh
     assert idle == [old.transport]
     pools.give(busy)
-    assert pools.take()[0] is busy
+    assert pools.take(HERE)[0] is busy
 
 
 def test_a_pool_of_before_a_close_does_not_come_back() -> None:
     pools = shards()
-    busy, _ = pools.take()
+    busy, _ = pools.take(HERE)
     assert pools.clear() == [busy.transport]
     pools.give(busy)
-    assert pools.take()[0] is not busy
+    assert pools.take(HERE)[0] is not busy
+
+
+def test_a_pool_serves_one_origin() -> None:
+    pools = shards()
+    there = ("https", b"there", None)
+    first, second = pools.take(HERE)[0], pools.take(there)[0]
+    pools.give(first)
+    pools.give(second)
+    assert pools.take(HERE)[0] is first
+    assert pools.take(there)[0] is second
+
+
+def test_few_unused_pools_of_other_origins_are_kept() -> None:
+    pools = shards()
+    given_up = []
+    for number in range(3 * OTHER_ORIGINS):
+        shard, idle = pools.take(("https", b"host-%d" % number, None))
+        given_up += idle
+        pools.give(shard)
+    assert len(pools._all) == OTHER_ORIGINS + 1
+    assert len(given_up) == 2 * OTHER_ORIGINS - 1
 
 
 @asynccontextmanager
