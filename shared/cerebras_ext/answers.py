@@ -30,8 +30,8 @@ def worth_reading(length: int, last_read: int) -> bool:
 def split_thoughts(text: str) -> tuple[str, str]:
     """Return the thoughts in front of a JSON answer, and the answer.
 
-    Models that put their reasoning into the content wrap it in `<think>` tags, some without the opening one (FACTS
-    section 6). A text that is JSON as it stands has no thoughts, whatever its strings hold.
+    Models that put their reasoning into the content wrap it in `<think>` tags, some without the opening one. A
+    text that is JSON as it stands has no thoughts, whatever its strings hold.
     """
     start = text.lstrip()
     if start.startswith("<think>"):

@@ -14,11 +14,12 @@ from cerebras_ext.body import single_reason
 from cerebras_ext.classify import ErrorTypes
 from cerebras_ext.endpoints import Endpoint, RequestT
 from cerebras_ext.errors import CerebrasError, ClientClosedError, RequestValidationError
-from cerebras_ext.exchange import Call, Options, make_request, prepare, split_options
+from cerebras_ext.exchange import Call, Options, prepare, split_options
 from cerebras_ext.keywords import ClientOptions
+from cerebras_ext.request_fields import RequestFields, read_fields
 from cerebras_ext.retry import RetryState
 from cerebras_ext.settings import AsyncHTTPClient, HTTPClient, Settings, mask_url, resolve_key, resolve_settings
-from cerebras_ext.types import ChatRequest, CompletionRequest
+from cerebras_ext.types import ChatRequest
 
 logger = logging.getLogger("cerebras_ext")
 logger.addHandler(logging.NullHandler())
@@ -76,9 +77,9 @@ class BaseClient(Generic[HttpT]):
         self, endpoint: Endpoint[RequestT, Any, Any], request: Any, keywords: Mapping[str, Any], *, stream: bool
     ) -> Call:
         options, fields = split_options(keywords)
-        model = make_request(endpoint.request_type, request, fields)
-        _check_method(model, stream)
-        return self._call(endpoint, model, options, stream)
+        found = read_fields(endpoint.request_type, request, fields)
+        _check_method(endpoint, found, stream)
+        return self._call(endpoint, found, options, stream)
 
     def _prepare_stream(
         self, endpoint: Endpoint[RequestT, Any, Any], request: Any, keywords: Mapping[str, Any], unstreamable: str
@@ -87,13 +88,15 @@ class BaseClient(Generic[HttpT]):
         if unstreamable not in ("raise", "single"):
             raise ValueError(f"unstreamable: must be 'raise' or 'single', got {unstreamable!r}")
         options, fields = split_options(keywords)
-        model = make_request(endpoint.request_type, request, fields)
-        _check_method(model, True)
-        single = unstreamable == "single" and single_reason(model.given()) is not None
-        return self._call(endpoint, model, options, not single), single
+        found = read_fields(endpoint.request_type, request, fields)
+        _check_method(endpoint, found, True)
+        single = (
+            unstreamable == "single" and single_reason({**found.members, "extra_body": found.extra_body}) is not None
+        )
+        return self._call(endpoint, found, options, not single), single
 
-    def _call(self, endpoint: Endpoint[RequestT, Any, Any], model: RequestT, options: Options, stream: bool) -> Call:
-        body = endpoint.build_body(model, stream=stream)
+    def _call(self, endpoint: Endpoint[Any, Any, Any], fields: RequestFields, options: Options, stream: bool) -> Call:
+        body = endpoint.build_body(fields, stream=stream)
         return prepare(self._settings, self._key(), "POST", endpoint.path, options, body, stream=stream)
 
     def _get(self, path: str, options: Options) -> Call:
@@ -124,12 +127,13 @@ class BaseClient(Generic[HttpT]):
         return delay
 
 
-def _check_method(request: ChatRequest | CompletionRequest, stream: bool) -> None:
+def _check_method(endpoint: Endpoint[Any, Any, Any], fields: RequestFields, stream: bool) -> None:
     """Refuse a `stream` that the method does not do, rather than to return another kind of answer than asked for."""
-    if request.stream is not None and request.stream is not stream:
-        name = "chat" if isinstance(request, ChatRequest) else "complete"
+    asked = fields.members.get("stream")
+    if asked is not None and asked is not stream:
+        name = "chat" if issubclass(endpoint.request_type, ChatRequest) else "complete"
         use = name if stream else f"stream_{name}"
-        raise RequestValidationError(f"stream: the method decides it; for stream={request.stream} call {use}")
+        raise RequestValidationError(f"stream: the method decides it; for stream={asked} call {use}")
 
 
 def log_exchange(call: Call, status: int, started: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cerebras_ext.errors import RequestValidationError
-from cerebras_ext.types import ChatRequest, CompletionRequest
+from cerebras_ext.request_fields import RequestFields
 
 Body = dict[str, Any]
 
@@ -50,18 +50,18 @@ def _check_same_limit(level: Mapping[str, Any]) -> None:
         )
 
 
-def chat_body(request: ChatRequest, *, stream: bool) -> Body:
-    """Return the JSON object to send for a chat request.
+def chat_body(fields: RequestFields, *, stream: bool) -> Body:
+    """Return the JSON object to send for the fields of a chat request.
 
     Raises:
         RequestValidationError: Two fields contradict each other.
     """
-    _check_same_limit({"max_tokens": request.max_tokens, "max_completion_tokens": request.max_completion_tokens})
-    body = request.model_dump(exclude_none=True, by_alias=True)
+    body = fields.members.copy()
+    _check_same_limit(body)
     if "max_tokens" in body:
         limit = body.pop("max_tokens")
         body.setdefault("max_completion_tokens", limit)
-    body = _finish(body, request.extra_body, stream)
+    body = _finish(body, fields.extra_body, stream)
     _check_tools(body)
     if body.get("top_logprobs") is not None and not body.get("logprobs"):
         raise RequestValidationError("top_logprobs: needs logprobs=True")
@@ -72,15 +72,13 @@ def chat_body(request: ChatRequest, *, stream: bool) -> Body:
     return body
 
 
-def completion_body(request: CompletionRequest, *, stream: bool) -> Body:
-    """Return the JSON object to send for a completions request.
+def completion_body(fields: RequestFields, *, stream: bool) -> Body:
+    """Return the JSON object to send for the fields of a completions request.
 
     Raises:
         RequestValidationError: Two fields contradict each other.
     """
-    # The prompt is plain data as it is, and may have very many token ids.
-    fields = request.model_dump(exclude_none=True, by_alias=True, exclude={"prompt"})
-    body = _finish({"model": request.model, "prompt": request.prompt, **fields}, request.extra_body, stream)
+    body = _finish(fields.members.copy(), fields.extra_body, stream)
     best_of, count = body.get("best_of"), _count(body.get("n"))
     if best_of is not None:
         if stream:

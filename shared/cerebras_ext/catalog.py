@@ -1,6 +1,6 @@
 """What is known about today's models: hints with defaults, never a reason to refuse or change a request.
 
-The service's own list has no limits, depends on the key and changes every few months (FACTS section 10), so a name
+The service's own list has no limits, depends on the key and changes every few months, so a name
 that is not here is as good as one that is.
 """
 

@@ -54,7 +54,7 @@ def read_error_body(body: Any) -> ErrorBody:
     """Read what an error says from any of its envelopes.
 
     Flat on the wire, nested under `error` in streams and behind gateways, `detail` in FastAPI's form, or plain text or
-    HTML from an edge (FACTS section 7).
+    HTML from an edge.
     """
     inner = body.get("error") if isinstance(body, dict) else None
     if isinstance(inner, dict):

@@ -164,8 +164,12 @@ class Client(BaseClient[httpx.Client]):
 
     def _exchange_once(self, call: Call) -> tuple[bytes, httpx.Headers]:
         response = self._send(call)
+        # Without an encoding, `Response.read` does no more than to join, and takes a tenth of the core's time for it.
         try:
-            return response.read(), response.headers
+            if self._http is not None or "content-encoding" in response.headers:
+                return response.read(), response.headers
+            assert isinstance(response.stream, httpx.SyncByteStream)
+            return b"".join(response.stream), response.headers
         except httpx.HTTPError as error:
             raise connection_error(error, call) from error
         finally:
@@ -316,7 +320,10 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
     async def _exchange_once(self, call: Call) -> tuple[bytes, httpx.Headers]:
         response = await self._send(call)
         try:
-            return await response.aread(), response.headers
+            if self._http is not None or "content-encoding" in response.headers:
+                return await response.aread(), response.headers
+            assert isinstance(response.stream, httpx.AsyncByteStream)
+            return b"".join([part async for part in response.stream]), response.headers
         except httpx.HTTPError as error:
             raise connection_error(error, call) from error
         finally:

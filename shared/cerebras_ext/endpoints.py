@@ -15,6 +15,7 @@ from cerebras_ext.assembly import (
     deltas_of_completion,
 )
 from cerebras_ext.body import Body, chat_body, completion_body
+from cerebras_ext.request_fields import RequestFields
 from cerebras_ext.types import ChatRequest, ChatResponse, CompletionRequest, CompletionResponse
 
 RequestT = TypeVar("RequestT", bound=ChatRequest | CompletionRequest)
@@ -41,9 +42,9 @@ class Assembler(Protocol[DeltaT, ResponseT_co]):
 
 
 class BodyBuilder(Protocol):
-    """Builds the JSON object to send from a request."""
+    """Builds the JSON object to send from the fields of a request."""
 
-    def __call__(self, request: Any, /, *, stream: bool) -> Body:
+    def __call__(self, fields: RequestFields, /, *, stream: bool) -> Body:
         """Return the body, or raise `RequestValidationError`."""
         ...
 

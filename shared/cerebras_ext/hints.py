@@ -80,8 +80,8 @@ def _image_urls(messages: Any) -> Iterable[str]:
 def history_fault(messages: Any) -> str | None:
     """Return what is wrong between tool calls and tool results, with the message index, or None.
 
-    The service wants each call answered right after the assistant turn, and no result without its call (FACTS section
-    3); trimming a history breaks that easily, and the refusal may have no text at all.
+    The service wants each call answered right after the assistant turn, and no result without its call;
+    trimming a history breaks that easily, and the refusal may have no text at all.
     """
     pending: dict[str, int] = {}
     for index, message in enumerate(messages if isinstance(messages, list) else ()):

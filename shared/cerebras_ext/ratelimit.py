@@ -22,7 +22,7 @@ _SECRET_NAMES = frozenset(
 class RateLimit:
     """One quota: how much is allowed in a window, how much is left, and when it is full again.
 
-    The service's token counters lag behind the real use (FACTS section 1).
+    The service's token counters lag behind the real use.
     """
 
     resource: Resource
@@ -100,9 +100,9 @@ def safe_headers(items: Iterable[tuple[str, str]], secret: str | None = None) ->
     """
     secret = findable(secret)
     return {
-        name.lower(): value
+        lower: value
         for name, value in items
-        if name.lower() not in _SECRET_NAMES and not (secret and secret in value)
+        if (lower := name.lower()) not in _SECRET_NAMES and not (secret and secret in value)
     }
 
 

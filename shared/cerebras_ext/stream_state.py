@@ -121,11 +121,11 @@ class StreamState(Generic[DeltaT, ResponseT]):
         """Take events; what came before a failing one is handed out first, and the failure is kept for `finish`."""
         deltas: list[DeltaT] = []
         try:
-            for event in events:
-                if event.data.startswith(b"[DONE]"):
+            for data, name in events:
+                if data.startswith(b"[DONE]"):
                     self._done = self._marked = True
                     break
-                self._take_event(event, deltas)
+                self._take_event(data, name, deltas)
         except errors.CerebrasError as error:
             if not deltas:
                 raise
@@ -133,8 +133,7 @@ class StreamState(Generic[DeltaT, ResponseT]):
             self._done = True
         return deltas
 
-    def _take_event(self, event: Event, deltas: list[DeltaT]) -> None:
-        data, name = event
+    def _take_event(self, data: bytes, name: bytes, deltas: list[DeltaT]) -> None:
         try:
             chunk = loads(data)
         except ValueError as error:

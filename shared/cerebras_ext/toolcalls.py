@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cerebras_ext.errors import RequestValidationError
-from cerebras_ext.jsontext import loads, refuse_constants, replace_surrogates
+from cerebras_ext.jsontext import dump_text, loads, refuse_constants, replace_surrogates
 
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _PLACEHOLDER_IDS = frozenset({"", "null", "None"})
 
@@ -222,7 +221,7 @@ def replayed_arguments(value: Any, name: str | None = None) -> str:
     try:
         arguments = parse_arguments(text)
     except InvalidArgumentsError:
-        return _encode({"invalid_arguments": text})
+        return dump_text({"invalid_arguments": text})
     if not arguments:
         return "{}"
     return text if _CONTROL.search(text) is None or _is_whole([text]) else _encode_mapping(arguments, name)
@@ -230,7 +229,7 @@ def replayed_arguments(value: Any, name: str | None = None) -> str:
 
 def _encode_mapping(value: Mapping[str, Any], name: str | None) -> str:
     try:
-        return _encode(value if isinstance(value, dict) else dict(value))
+        return dump_text(value if isinstance(value, dict) else dict(value))
     except (TypeError, ValueError, RecursionError) as error:  # the kinds that an encoder has for what it cannot write
         raise RequestValidationError(
             f"the arguments of the earlier call of {name!r} cannot be written as JSON: {error}"

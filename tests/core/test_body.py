@@ -12,6 +12,7 @@ import pytest
 from cerebras_ext import ChatRequest, Client, CompletionRequest
 from cerebras_ext.body import chat_body, completion_body, merge_levels, single_reason
 from cerebras_ext.errors import CerebrasError, RequestValidationError
+from cerebras_ext.request_fields import dump_request, read_fields
 from tests.support import MESSAGES, WAYS, Answer, Server, Way
 
 CHAT: dict[str, Any] = {"model": "m", "messages": MESSAGES}
@@ -20,11 +21,17 @@ TOOL = {"type": "function", "function": {"name": "f"}}
 
 
 def chat(*, stream: bool = False, **fields: Any) -> dict[str, Any]:
-    return chat_body(ChatRequest(**{**CHAT, **fields}), stream=stream)
+    fields = {**CHAT, **fields}
+    body = chat_body(read_fields(ChatRequest, None, fields), stream=stream)
+    assert body == chat_body(dump_request(ChatRequest(**fields)), stream=stream)
+    return body
 
 
 def completion(*, stream: bool = False, **fields: Any) -> dict[str, Any]:
-    return completion_body(CompletionRequest(**{**TEXT, **fields}), stream=stream)
+    fields = {**TEXT, **fields}
+    body = completion_body(read_fields(CompletionRequest, None, fields), stream=stream)
+    assert body == completion_body(dump_request(CompletionRequest(**fields)), stream=stream)
+    return body
 
 
 # ---- levels ----

@@ -96,6 +96,25 @@ def test_random_streams_do_not_depend_on_the_split(parts: list[bytes], rng: rand
     assert decode(*pieces) == decode(stream)
 
 
+WHOLE = b"data: 1\n\n"
+STATES = [
+    b"", b"data: 0\n\n", b"data: 0\n", b"dat", b"\xef\xbb\xbf", b"\xef\xbb", b"event: error\n", b"data: 0\r",
+    b"data: 0\n\r", b"data: 0\n\n\r", b'{"error":\n', b": comment\n", b"data: ",
+]  # fmt: skip
+PIECES = [
+    WHOLE, b"data: \n\n", b"data: a\rb\n\n", b"data: a\r\n\n", b"data: a\ndata: b\n\n", b"data: a\n", b"data: a\n\n\n",
+    b"data: \n", b"data: a\nb", b"data: 1\n\ndata: 2\n\n", b"data:1\n\n",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
+@pytest.mark.parametrize("before", STATES)
+def test_an_event_that_is_a_piece_of_its_own_is_like_any_other(before: bytes, piece: bytes) -> None:
+    pieces = (WHOLE, before, piece, WHOLE, WHOLE)
+    assert decode(*pieces) == decode(*(bytes([byte]) for byte in b"".join(pieces)))
+    assert decode(before, piece) == decode(*(bytes([byte]) for byte in before + piece))
+
+
 def seconds_for(pieces: int) -> float:
     decoder = SSEDecoder()
     decoder.feed(b"data: ")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
+import sys
 import time
 from enum import Enum
 from typing import Any, Literal
@@ -11,6 +13,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from cerebras_ext import strict_schema
 from cerebras_ext.errors import CerebrasError, RequestValidationError
 from cerebras_ext.strict_schema import (
     SchemaError,
@@ -460,3 +463,14 @@ def test_a_loose_schema_is_an_equal_deep_copy() -> None:
     assert copied == schema
     copied["$defs"]["Node"]["properties"].clear()
     assert schema == Node.model_json_schema()
+
+
+def test_every_public_name_is_there_and_the_errors_alone_load_no_more() -> None:
+    assert all(hasattr(strict_schema, name) for name in strict_schema.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'other'"):
+        strict_schema.other  # noqa: B018
+
+    code = "import sys; from cerebras_ext.strict_schema import SchemaError; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "cerebras_ext.strict_schema._errors" in loaded
+    assert "cerebras_ext.strict_schema._strict" not in loaded

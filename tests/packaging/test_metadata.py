@@ -45,7 +45,18 @@ def test_core_needs_little() -> None:
 def test_extras_are_the_documented_ones() -> None:
     installed = metadata.metadata("cerebras-ext").get_all("Provides-Extra")
 
-    expected = {"langchain", "llamaindex", "msgpack", "aiohttp", "httptools", "http2", "isal", "emulator", "all", "demo"}
+    expected = {
+        "langchain",
+        "llamaindex",
+        "msgpack",
+        "aiohttp",
+        "httptools",
+        "http2",
+        "isal",
+        "emulator",
+        "all",
+        "demo",
+    }
     assert set(installed or ()) == expected | FOR_DEVELOPERS
 
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from cerebras_ext.strict_schema._nodes import Schema, SchemaError, identity
+from cerebras_ext.strict_schema._errors import SchemaError
+from cerebras_ext.strict_schema._nodes import Schema, identity
 from cerebras_ext.strict_schema._rules import RULES
 
 KEYWORDS = frozenset({
@@ -106,7 +107,7 @@ def merge(first: Mapping[str, Any], second: Mapping[str, Any], path: str) -> Sch
 
 
 def without_const(schema: Mapping[str, Any]) -> Schema:
-    """Return a copy with `const` written as an enum of one, as `const` is refused (FACTS section 8)."""
+    """Return a copy with `const` written as an enum of one, as `const` is refused."""
     copy = dict(schema)
     if "const" in copy:
         copy["enum"] = [copy.pop("const")]

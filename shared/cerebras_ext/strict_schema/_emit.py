@@ -1,4 +1,4 @@
-"""Writes nodes as a schema that the service takes, and holds it against the size limits (FACTS section 8)."""
+"""Writes nodes as a schema that the service takes, and holds it against the size limits."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from cerebras_ext.strict_schema._errors import SchemaError
 from cerebras_ext.strict_schema._nodes import (
     ArrayNode,
     Node,
@@ -17,7 +18,6 @@ from cerebras_ext.strict_schema._nodes import (
     RefNode,
     ScalarNode,
     Schema,
-    SchemaError,
     UnionNode,
     children,
 )

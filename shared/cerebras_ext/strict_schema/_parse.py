@@ -1,4 +1,4 @@
-"""Reads a JSON schema into nodes, or says why it has no strict form (FACTS section 8)."""
+"""Reads a JSON schema into nodes, or says why it has no strict form."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from cerebras_ext.strict_schema._document import (
     resolve,
     without_const,
 )
+from cerebras_ext.strict_schema._errors import SchemaError
 from cerebras_ext.strict_schema._nodes import (
     ArrayNode,
     Node,
@@ -23,7 +24,6 @@ from cerebras_ext.strict_schema._nodes import (
     RefNode,
     ScalarNode,
     Schema,
-    SchemaError,
     UnionNode,
     allows_null,
     follow,

@@ -29,7 +29,7 @@ RULES: dict[str, tuple[str, ...]] = {
     "boolean": ANY,
     "null": (),
 }
-"""Constraints by the type they speak about (FACTS section 8). Whatever else a schema holds is not a constraint."""
+"""Constraints by the type they speak about. Whatever else a schema holds is not a constraint."""
 
 _LENGTHS = {"Length": "character", "Items": "item", "Properties": "field"}
 _BOUNDS = {

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from cerebras_ext.strict_schema._emit import SchemaLimits, emit
+from cerebras_ext.strict_schema._errors import AnswerMismatchError
 from cerebras_ext.strict_schema._nodes import (
-    AnswerMismatchError,
     ArrayNode,
     Node,
     ObjectNode,
@@ -96,7 +96,7 @@ def to_strict_schema(
     Raises:
         SchemaError: There is no strict form: an open map, a value of any type, recursion, or a size limit.
 
-    Source: FACTS section 8.
+    Source: what the service was seen to accept and to refuse.
     """
     root = parse(schema)
     top = follow(root)

@@ -1,4 +1,4 @@
-"""Tools with and without `strict`, which is all or nothing in one request (FACTS section 8)."""
+"""Tools with and without `strict`, which is all or nothing in one request."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cerebras_ext.strict_schema._emit import SchemaLimits
-from cerebras_ext.strict_schema._nodes import SchemaError
+from cerebras_ext.strict_schema._errors import SchemaError
 from cerebras_ext.strict_schema._strict import OptionalMembers, StrictSchema, to_strict_schema
 
 

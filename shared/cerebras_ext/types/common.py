@@ -1,6 +1,6 @@
 """Wire types that both endpoints share: usage, timing, logprobs of chat, stream options, error bodies, model lists."""
 
-from __future__ import annotations
+# Annotations are not postponed: pydantic would evaluate the text of each, a tenth of the core's import.
 
 from typing import Annotated, Any, Literal
 
@@ -85,7 +85,7 @@ class Usage(OpenModel):
 
     @property
     def total_image_tokens(self) -> int | None:
-        """Image tokens from whichever of their two places the service used (FACTS section 4)."""
+        """Image tokens from whichever of their two places the service used."""
         if self.image_tokens is not None:
             return self.image_tokens
         return self.prompt_tokens_details.image_tokens if self.prompt_tokens_details else None
