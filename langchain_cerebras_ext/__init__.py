@@ -1,5 +1,7 @@
 """Cerebras inference for LangChain: `ChatCerebras` for chat, `CerebrasLLM` for text completion."""
 
+from typing import TYPE_CHECKING, Any
+
 try:
     import langchain_core  # noqa: F401
 except ImportError as error:
@@ -9,7 +11,23 @@ from cerebras_ext import __version__
 from langchain_cerebras_ext import errors
 from langchain_cerebras_ext.chat import ChatCerebras
 from langchain_cerebras_ext.errors import CerebrasError
-from langchain_cerebras_ext.llm import CerebrasLLM
 from langchain_cerebras_ext.registration import register
 
+if TYPE_CHECKING:
+    from langchain_cerebras_ext.llm import CerebrasLLM
+
 __all__ = ["CerebrasError", "CerebrasLLM", "ChatCerebras", "__version__", "errors", "register"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the text model at its first use: most programs chat only."""
+    if name != "CerebrasLLM":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from langchain_cerebras_ext.llm import CerebrasLLM
+
+    globals()[name] = CerebrasLLM
+    return CerebrasLLM
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

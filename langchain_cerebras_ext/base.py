@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from langchain_core.messages import BaseMessage
 from pydantic import Field, model_validator
@@ -24,11 +25,21 @@ from langchain_cerebras_ext.profiles import CatalogProfile, profile_for
 from langchain_cerebras_ext.tokens import count_messages, estimate_tokens
 
 PROVIDER = "cerebras"
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+_MERGED_NAMES = frozenset(("extra_body", "max_completion_tokens"))
+"""Fields that have to be merged with others of their own level."""
 
 
 def request_field(name: str, request: type[ChatRequest | CompletionRequest] = CompletionRequest) -> Any:
     """Return an optional pydantic field that is described as the request's field of that name is."""
     return Field(default=None, description=request.model_fields[name].description)
+
+
+def with_signature(method: MethodT) -> MethodT:
+    """Keep the signature of a method with it: langchain-core asks for that of `_generate` at each call."""
+    method.__signature__ = inspect.signature(method)  # type: ignore[attr-defined]
+    return method
 
 
 def number_of_answers(fields: Mapping[str, Any]) -> int:
@@ -59,6 +70,9 @@ class CerebrasBase(Connected):
     _request_type: ClassVar[type[ChatRequest | CompletionRequest]]
     _call_settings: ClassVar[frozenset[str]] = frozenset()
     """Call options that the class itself takes care of."""
+    _level_names: ClassVar[tuple[str, ...]] = ()
+    """Fields of the class that are fields of the request too."""
+    _field_names: ClassVar[frozenset[str]] = frozenset()
 
     streaming: bool = Field(False, description="Whether a call that could do without a stream uses one.")
     include_response_headers: bool = Field(
@@ -88,15 +102,23 @@ class CerebrasBase(Connected):
 
     # ---- construction ----
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        """Note which fields go into a request, once for the class instead of at each call."""
+        super().__pydantic_init_subclass__(**kwargs)
+        known = cls._request_type.model_fields
+        cls._level_names = tuple(name for name in cls.model_fields if name in known)
+        cls._field_names = frozenset(cls.model_fields)
+
     @model_validator(mode="before")
     @classmethod
     def _take_keywords(cls, values: Any) -> Any:
         """Bring other spellings, other providers' keywords and unknown keywords to our fields."""
         if not isinstance(values, Mapping):
             return values
-        known = cls.model_fields
-        if values.keys() <= known.keys() and not values.get("model_kwargs") and "profile" not in values:
+        if cls._field_names >= values.keys() and not values.get("model_kwargs") and "profile" not in values:
             return values
+        known = cls.model_fields
         fields, unknown = split_unknown(resolve_aliases(values, known), known, cls.__name__)
         if isinstance(fields.get("profile"), CatalogProfile):
             # Filled in for the model of another instance; this one may have another model.
@@ -130,9 +152,8 @@ class CerebrasBase(Connected):
 
     def _constructor_level(self) -> dict[str, Any]:
         """Fields of the request that the constructor was given."""
-        values = self.__dict__
-        known = self._request_type.model_fields
-        level = {name: value for name, value in values.items() if value is not None and name in known}
+        value_of = self.__dict__.get
+        level = {name: value for name in self._level_names if (value := value_of(name)) is not None}
         if self.model_kwargs:
             level["extra_body"] = {**self.model_kwargs, **(self.extra_body or {})}
         return level
@@ -145,7 +166,10 @@ class CerebrasBase(Connected):
             options: Options of the call, bound ones included; they win over the constructor's fields.
             quiet: Neither warn about options nor refuse any.
         """
-        return merge_levels(self._constructor_level(), self._call_level(stop, options, quiet=quiet))
+        level = self._constructor_level()
+        if not options and stop is None and _MERGED_NAMES.isdisjoint(level):
+            return level  # nothing to merge
+        return merge_levels(level, self._call_level(stop, options, quiet=quiet))
 
     def _call_level(self, stop: list[str] | None, options: Mapping[str, Any], *, quiet: bool = False) -> dict[str, Any]:
         """Fields of the request and transport options of one call, bound ones included."""
@@ -157,10 +181,13 @@ class CerebrasBase(Connected):
     def _parameters(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return everything that decides what is sent, for traces and cache keys. Holds no secret."""
         merged = self._merged(None, options, quiet=True)
-        for name in TRANSPORT_OPTIONS:
-            merged.pop(name, None)
-        settings = {name: options[name] for name in self._call_settings if name in options}
-        return {**merged, **settings, "base_url": mask_url(self.base_url or "")}
+        if options:
+            for name in TRANSPORT_OPTIONS:
+                merged.pop(name, None)
+            merged.update({name: options[name] for name in self._call_settings if name in options})
+        url = self.base_url or ""
+        merged["base_url"] = mask_url(url) if "@" in url else url
+        return merged
 
     @property
     def model_name(self) -> str:
@@ -176,13 +203,11 @@ class CerebrasBase(Connected):
         merged = self._merged(stop, options, quiet=True)
         params["ls_provider"] = PROVIDER
         params["ls_model_name"] = merged["model"]
-        for name, value in (
-            ("ls_temperature", merged.get("temperature")),
-            ("ls_max_tokens", merged.get("max_tokens")),
-            ("ls_stop", [merged["stop"]] if isinstance(merged.get("stop"), str) else merged.get("stop")),
-        ):
-            if value is not None:
-                params[name] = value
+        for name in ("temperature", "max_tokens"):
+            if name in merged:
+                params[f"ls_{name}"] = merged[name]
+        if "stop" in merged:
+            params["ls_stop"] = [merged["stop"]] if isinstance(merged["stop"], str) else merged["stop"]
         return params
 
     # ---- token counts ----

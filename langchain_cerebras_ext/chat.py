@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
@@ -12,25 +12,32 @@ from langchain_core.language_models.base import LangSmithParams
 from langchain_core.language_models.model_profile import ModelProfile
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
-from langchain_core.runnables import Runnable
-from langchain_core.tools import BaseTool
-from pydantic import Field, model_validator
+from langchain_core.runnables import Runnable, RunnableBinding
+from pydantic import ConfigDict, Field, model_validator
 
 from cerebras_ext import AsyncChatStream, ChatStream
 from cerebras_ext.body import single_reason
 from cerebras_ext.reasoning import ReplayReasoning
 from cerebras_ext.types import ChatRequest, CompletionRequest
-from langchain_cerebras_ext.base import CerebrasBase, add_usage, number_of_answers, request_field
-from langchain_cerebras_ext.binding import ModelBinding
+from langchain_cerebras_ext.base import CerebrasBase, add_usage, number_of_answers, request_field, with_signature
 from langchain_cerebras_ext.errors import RequestValidationError, langchain_errors
-from langchain_cerebras_ext.events import Event, aevents_of, events_of
-from langchain_cerebras_ext.from_wire import ChunkBuilder, Style, chat_result
+from langchain_cerebras_ext.from_wire import ChunkBuilder, Style, chat_result, style_of
 from langchain_cerebras_ext.keywords import canonical_options, warn
 from langchain_cerebras_ext.profiles import profile_for
-from langchain_cerebras_ext.structured import with_structured_output
 from langchain_cerebras_ext.to_wire import messages_to_wire
-from langchain_cerebras_ext.tools import bind_tools, to_wire_options
 
+if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
+
+    from langchain_cerebras_ext.binding import ModelBinding
+    from langchain_cerebras_ext.events import Event
+else:
+    # Loaded when they are needed. langchain-core reads the annotations of methods, so the names mean something here.
+    BaseTool = Any
+    Event = dict[str, Any]
+    ModelBinding = RunnableBinding
+
+_MADE_BY_TOOLS = frozenset(("tools", "tool_choice", "response_format"))
 _OWN_OPTIONS = frozenset(("include_response_headers", "replay_reasoning", "split_think_tags"))
 _EVENTS_OF = {"_stream": "_stream_chat_model_events", "_astream": "_astream_chat_model_events"}
 _MAY_HOLD_N = frozenset(("n", "extra_body", "model_kwargs"))
@@ -83,6 +90,8 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
     Raises what `langchain_cerebras_ext.errors` lists.
     """
 
+    model_config = ConfigDict(defer_build=False)
+
     _request_type: ClassVar[type[ChatRequest | CompletionRequest]] = ChatRequest
     _call_settings: ClassVar[frozenset[str]] = _OWN_OPTIONS
 
@@ -132,6 +141,12 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         params: LangSmithParams = self._complete_ls_params(super()._get_ls_params(stop=stop, **kwargs), stop, kwargs)
         return params
 
+    def _get_invocation_params(self, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
+        # As langchain-core does, but not by way of its deprecated `dict` with warnings turned off around it.
+        if type(self).dict is not BaseChatModel.dict:
+            return super()._get_invocation_params(stop, **kwargs)
+        return {**self.asdict(), "stop": stop, **kwargs}
+
     def _resolve_model_profile(self) -> ModelProfile | None:
         profile: Any = profile_for(self.model)
         return profile  # type: ignore[no-any-return]
@@ -148,17 +163,15 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
 
     def _should_stream(self, *, async_api: bool, run_manager: Any = None, **kwargs: Any) -> bool:
         """Keep several answers out of streams that nobody asked for; one that was asked for is refused in `_stream`."""
-        if not kwargs.get("stream") and self._many(kwargs):
-            return False
-        return super()._should_stream(async_api=async_api, run_manager=run_manager, **kwargs)
+        wanted = super()._should_stream(async_api=async_api, run_manager=run_manager, **kwargs)
+        return wanted and bool(kwargs.get("stream") or not self._many(kwargs))
 
     def _should_use_protocol_streaming(self, *, async_api: bool, run_manager: Any = None, **kwargs: Any) -> bool:
-        if self._many(kwargs):
-            return False
-        return super()._should_use_protocol_streaming(async_api=async_api, run_manager=run_manager, **kwargs)
+        wanted = super()._should_use_protocol_streaming(async_api=async_api, run_manager=run_manager, **kwargs)
+        return wanted and not self._many(kwargs)
 
     def _many(self, options: Mapping[str, Any]) -> bool:
-        if self.n is None and not self.extra_body and not options.keys() & _MAY_HOLD_N:
+        if self.n is None and not self.extra_body and _MAY_HOLD_N.isdisjoint(options):
             return False
         return number_of_answers(self._merged(None, options, quiet=True)) > 1
 
@@ -179,7 +192,11 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
             stop: What LangChain hands over as `stop`.
             options: Options of the call, bound ones included.
         """
-        fields = to_wire_options(self._merged(stop, options))
+        fields = self._merged(stop, options)
+        if not _MADE_BY_TOOLS.isdisjoint(fields):
+            from langchain_cerebras_ext.tools import to_wire_options
+
+            fields = to_wire_options(fields)
         fields["messages"] = messages_to_wire(messages, options.get("replay_reasoning") or self.replay_reasoning)
         return fields
 
@@ -198,11 +215,11 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
 
     def _style(self, options: Mapping[str, Any]) -> Style:
         """Return how the answer of a call is to be handed out."""
-        chosen = {name: getattr(self, name) if options.get(name) is None else options[name] for name in _OWN_OPTIONS}
-        return Style(
-            headers=chosen["include_response_headers"],
-            split_think=chosen["split_think_tags"],
-            blocks=self.output_version == "v1",
+        headers, split_think = options.get("include_response_headers"), options.get("split_think_tags")
+        return style_of(
+            bool(self.include_response_headers if headers is None else headers),
+            bool(self.split_think_tags if split_think is None else split_think),
+            self.output_version == "v1",
         )
 
     def _make_stream(
@@ -223,6 +240,7 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
 
     # ---- answers ----
 
+    @with_signature
     def _generate(
         self,
         messages: list[BaseMessage],
@@ -234,6 +252,7 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
             response = self._sync_client.chat(**self._request_fields(messages, stop, kwargs))
         return chat_result(response, self._style(kwargs))
 
+    @with_signature
     async def _agenerate(
         self,
         messages: list[BaseMessage],
@@ -296,6 +315,8 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[Event]:
+        from langchain_cerebras_ext.events import events_of
+
         make = partial(self._make_stream, messages, stop, kwargs)
         return events_of(make, self._style(kwargs), run_manager)
 
@@ -307,11 +328,15 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[Event]:
+        from langchain_cerebras_ext.events import aevents_of
+
         make = partial(self._amake_stream, messages, stop, kwargs)
         return aevents_of(make, self._style(kwargs), run_manager)
 
     def bind(self, **kwargs: Any) -> ModelBinding:
         """Bind options; a bound `model` brings its own profile."""
+        from langchain_cerebras_ext.binding import ModelBinding
+
         options = canonical_options(kwargs)
         model = options.get("model")
         bound = self.with_profile_of(model) if isinstance(model, str) else self
@@ -330,6 +355,8 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Return the model with tools bound to it; see `langchain_cerebras_ext.tools.bind_tools`."""
+        from langchain_cerebras_ext.tools import bind_tools
+
         with langchain_errors():
             return bind_tools(
                 self,
@@ -351,5 +378,7 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, Any]:
         """Return a model that answers with an object; see `langchain_cerebras_ext.structured`."""
+        from langchain_cerebras_ext.structured import with_structured_output
+
         with langchain_errors():
             return with_structured_output(self, schema, method=method, include_raw=include_raw, strict=strict, **kwargs)

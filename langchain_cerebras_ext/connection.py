@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import ssl
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from types import TracebackType
 from typing import Any, Self
 
@@ -34,6 +35,7 @@ from langchain_cerebras_ext.errors import ERROR_TYPES, adopt
 from langchain_cerebras_ext.keywords import ALIASES
 
 CONNECTION_FIELDS = tuple(SettingsOptions.__annotations__)
+_connection_of = itemgetter(*CONNECTION_FIELDS)
 
 _OF_A_CLIENT = frozenset((*CONNECTION_FIELDS, "api_key", "http_client", "http_async_client"))
 _NAMES_OF_KEYS = ("api_key", *(alias for alias, name in ALIASES.items() if name == "api_key"))
@@ -62,7 +64,8 @@ class Connected(Serializable):
     """Settings of a connection, and what follows from having one. Making an instance opens nothing."""
 
     # Input is left out of the texts of errors: where a keyword is missing, it is all keywords, the key among them.
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="ignore", hide_input_in_errors=True)
+    # No instances are made of this class and `CerebrasBase`, so only their subclasses have validators built.
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="ignore", hide_input_in_errors=True, defer_build=True)
 
     model: str = Field(min_length=1, description="Model id, or endpoint id of a dedicated endpoint.")
     api_key: SecretStr | SkipJsonSchema[Callable[[], str]] | None = Field(
@@ -143,9 +146,9 @@ class Connected(Serializable):
             values["api_key"] = resolve_key(key)[0]
         values["base_url"] = resolve_base_url(self.base_url)
         self.__pydantic_fields_set__.update(("api_key", "base_url"))
-        given = {name: value for name in CONNECTION_FIELDS if (value := values[name]) is not None}
-        if len(given) > 1:
-            resolve_settings(**given)
+        found = _connection_of(values)
+        if len(found) - found.count(None) > 1:
+            resolve_settings(**{name: values[name] for name in CONNECTION_FIELDS if values[name] is not None})
         return self
 
     # ---- clients ----
@@ -155,19 +158,26 @@ class Connected(Serializable):
         return {**options, "api_key": self.api_key, "error_types": ERROR_TYPES}
 
     @property
+    def _kept_clients(self) -> _Clients:
+        # Straight from where pydantic keeps it: its way to a private attribute takes longer than all else here.
+        private = self.__pydantic_private__
+        clients: _Clients = self._clients if private is None else private["_clients"]
+        return clients
+
+    @property
     def _sync_client(self) -> Client:
-        client = self._clients.sync
+        clients = self._kept_clients
+        client = clients.sync
         if client is None:
-            client = self._clients.sync = Client(http_client=self.http_client, **self._client_options())
+            client = clients.sync = Client(http_client=self.http_client, **self._client_options())
         return client
 
     @property
     def _async_client(self) -> AsyncClient:
-        client = self._clients.async_
+        clients = self._kept_clients
+        client = clients.async_
         if client is None:
-            client = self._clients.async_ = AsyncClient(
-                http_async_client=self.http_async_client, **self._client_options()
-            )
+            client = clients.async_ = AsyncClient(http_async_client=self.http_async_client, **self._client_options())
         return client
 
     def close(self) -> None:
@@ -221,8 +231,8 @@ class Connected(Serializable):
         super().__setattr__(name, value)
         if name in _OF_A_CLIENT:
             self._clients = _Clients()
-        if name == "api_key":
-            self._key_from_environment = False
+            if name == "api_key":
+                self._key_from_environment = False
         self.__dict__.pop("_serialized", None)
 
     def __copy__(self) -> Self:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.callbacks.base import Callbacks
 from langchain_core.language_models.base import LangSmithParams
 from langchain_core.language_models.llms import BaseLLM
 from langchain_core.outputs import Generation, GenerationChunk, LLMResult
-from pydantic import Field
+from langchain_core.runnables import RunnableBinding
+from pydantic import ConfigDict, Field
 
 from cerebras_ext.body import single_reason
 from cerebras_ext.errors import RequestValidationError
 from cerebras_ext.types import ChatRequest, CompletionRequest, CompletionResponse
-from langchain_cerebras_ext.base import CerebrasBase, number_of_answers, request_field
-from langchain_cerebras_ext.binding import LLMBinding
+from langchain_cerebras_ext.base import CerebrasBase, number_of_answers, request_field, with_signature
 from langchain_cerebras_ext.completions import (
     TOKEN_IDS_OPTION,
     batches,
@@ -30,6 +30,12 @@ from langchain_cerebras_ext.completions import (
 )
 from langchain_cerebras_ext.errors import langchain_errors
 from langchain_cerebras_ext.keywords import canonical_options
+
+if TYPE_CHECKING:
+    from langchain_cerebras_ext.binding import LLMBinding
+else:
+    # Loaded when it is needed. langchain-core reads the annotations of methods, so the name means something here.
+    LLMBinding = RunnableBinding
 
 _OF_THE_RUN = ("tags", "metadata", "run_name", "run_id")
 _call: ContextVar[tuple[object, Mapping[str, Any]] | None] = ContextVar("cerebras_llm_call", default=None)
@@ -55,6 +61,8 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
     numbers with blanks between them (`llm.stream("9906 1917", token_ids=True)`).
     """
 
+    model_config = ConfigDict(defer_build=False)
+
     _request_type: ClassVar[type[ChatRequest | CompletionRequest]] = CompletionRequest
     _call_settings: ClassVar[frozenset[str]] = frozenset((TOKEN_IDS_OPTION, "include_response_headers"))
 
@@ -77,10 +85,13 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
 
     def bind(self, **kwargs: Any) -> LLMBinding:
         """Bind options."""
+        from langchain_cerebras_ext.binding import LLMBinding
+
         return LLMBinding(bound=self, kwargs=canonical_options(kwargs), config={})
 
     # ---- without a stream ----
 
+    @with_signature
     def _generate(
         self,
         prompts: list[str],
@@ -100,6 +111,7 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
                 responses.append(response)
         return result_of(generations, responses)
 
+    @with_signature
     async def _agenerate(
         self,
         prompts: list[str],

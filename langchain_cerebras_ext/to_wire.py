@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
@@ -87,7 +87,10 @@ def _assistant(index: int, message: AIMessage, mode: ReplayReasoning) -> WireMes
     if mode != "off" and (message.additional_kwargs or text is not content):
         text, reasoning = replayed_turn(text, reasoning_of(message), mode)
     wire: WireMessage = {"role": "assistant"}
-    calls = _tool_calls(index, message) if message.tool_calls or message.invalid_tool_calls else None
+    made = message.tool_calls
+    if message.invalid_tool_calls:
+        made = [*made, *message.invalid_tool_calls]  # type: ignore[list-item] # both have what is read here
+    calls = [_tool_call(index, number, call) for number, call in enumerate(made)] if made else None
     if text or not (calls or reasoning):
         # The member is left out of a turn without text, as the service does itself.
         wire["content"] = text or ""
@@ -98,12 +101,10 @@ def _assistant(index: int, message: AIMessage, mode: ReplayReasoning) -> WireMes
     return _named(wire, message) if message.name else wire
 
 
-def _tool_calls(index: int, message: AIMessage) -> list[dict[str, Any]]:
-    calls = []
-    for number, call in enumerate((*message.tool_calls, *message.invalid_tool_calls)):
-        function = {"name": call["name"] or "", "arguments": replayed_arguments(call["args"], call["name"])}
-        calls.append({"id": call["id"] or f"call_{index}_{number}", "type": "function", "function": function})
-    return calls
+def _tool_call(index: int, number: int, call: Mapping[str, Any]) -> dict[str, Any]:
+    name = call["name"]
+    function = {"name": name or "", "arguments": replayed_arguments(call["args"], name)}
+    return {"id": call["id"] or f"call_{index}_{number}", "type": "function", "function": function}
 
 
 def reasoning_of(message: AIMessage) -> str | None:

@@ -121,9 +121,10 @@ def test_builder_makes_the_same_chunks_either_way(blocks: bool, monkeypatch: pyt
     def made() -> list[Any]:
         builder = ChunkBuilder(Style(blocks=blocks))
         calls = [ToolCallDelta(0, "c", "f", "{")]
-        first = builder.feed(ChatDelta(0, "a", "r", calls, None, None, None, {}))
+        first = builder.feed_all([ChatDelta(0, "a", "r", calls, None, None, None, {})])
         return [
-            chunks.parts_of(chunk) for chunk in (*first, *builder.feed(ChatDelta(0, "b", "", [], None, None, None, {})))
+            chunks.parts_of(chunk)
+            for chunk in (*first, *builder.feed_all([ChatDelta(0, "b", "", [], None, None, None, {})]))
         ]
 
     copied = made()

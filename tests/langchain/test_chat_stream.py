@@ -391,9 +391,9 @@ async def test_several_answers_without_a_stream_count_usage_once() -> None:
 
 def test_deltas_of_another_answer_are_not_mixed_in() -> None:
     builder = ChunkBuilder(Style())
-    assert builder.feed(ChatDelta(1, "x", "", [], None, None, None, {})) == []
+    assert builder.feed_all([ChatDelta(1, "x", "", [], None, None, None, {})]) == []
     calls = [ToolCallDelta(0, "a", "f", "{}")]
-    (chunk,) = builder.feed(ChatDelta(0, "", "", calls, None, None, None, {}))
+    (chunk,) = builder.feed_all([ChatDelta(0, "", "", calls, None, None, None, {})])
     assert chunk.message.tool_call_chunks[0]["id"] == "a"  # type: ignore[attr-defined]
     (last,) = builder.finish(ChatResponse.model_validate(whole()))
     assert last.message.chunk_position == "last"  # type: ignore[attr-defined]

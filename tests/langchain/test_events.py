@@ -290,7 +290,7 @@ def test_no_chunk_is_made_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) 
     def refused(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("a chunk was made")
 
-    monkeypatch.setattr(ChunkBuilder, "feed", refused)
+    monkeypatch.setattr(ChunkBuilder, "feed_all", refused)
     stream = Stub(say("abcdef")).model().stream_events("q", version="v3", config={"callbacks": [BaseCallbackHandler()]})
     assert "".join(stream.text) == "abcdef"
 
