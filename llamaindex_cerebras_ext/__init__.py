@@ -1,5 +1,7 @@
 """Cerebras inference for LlamaIndex: `Cerebras` for chat and function calling, `CerebrasCompletion` for completions."""
 
+from typing import TYPE_CHECKING, Any
+
 from cerebras_ext import __version__
 
 try:
@@ -10,7 +12,6 @@ except ImportError as error:
     ) from error
 
 from llamaindex_cerebras_ext.chat import Cerebras
-from llamaindex_cerebras_ext.completion import CerebrasCompletion
 from llamaindex_cerebras_ext.config import register
 from llamaindex_cerebras_ext.errors import (
     InvalidOutputError,
@@ -19,7 +20,28 @@ from llamaindex_cerebras_ext.errors import (
     StructuredOutputError,
 )
 
-register(Cerebras, CerebrasCompletion)
+if TYPE_CHECKING:
+    from llamaindex_cerebras_ext.completion import CerebrasCompletion
+
+
+def _completion_class() -> type["CerebrasCompletion"]:
+    from llamaindex_cerebras_ext.completion import CerebrasCompletion
+
+    return CerebrasCompletion
+
+
+def __getattr__(name: str) -> Any:
+    """Import the class of the older endpoint when it is asked for: most programs do without."""
+    if name == "CerebrasCompletion":
+        return _completion_class()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+register(lambda: Cerebras, _completion_class)
 
 __all__ = [
     "Cerebras",

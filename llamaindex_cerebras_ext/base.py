@@ -55,6 +55,7 @@ _CONNECTION = tuple(name for name in SettingsOptions.__annotations__ if name != 
 _CONNECTION_FIELDS = frozenset({"api_base", *_CONNECTION})
 # A dump holds no key, so an LLM can be made from one where the key is not there yet; the first call asks for it.
 _KEY_MAY_BE_MISSING: ContextVar[bool] = ContextVar("key_may_be_missing", default=False)
+_LIMITS = ("max_completion_tokens", "max_tokens")
 _SHARED_BY_COPIES = ("callback_manager", "rate_limiter", "http_client", "async_http_client", "api_key", "verify")
 _NEVER_LEFT_OUT = {
     "http_client": "pass proxy, verify, timeout and default_headers instead",
@@ -107,7 +108,10 @@ class CerebrasBase(LLM):
     Making one opens nothing. A missing key is told at once, except by `from_dict`: there at the first call.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, hide_input_in_errors=True, protected_namespaces=())
+    # Only classes that are made, such as `Cerebras`, build their validators when they are imported.
+    model_config = ConfigDict(
+        arbitrary_types_allowed=True, hide_input_in_errors=True, protected_namespaces=(), defer_build=True
+    )
 
     request_type: ClassVar[type[ChatRequest] | type[CompletionRequest]]
     is_chat_class: ClassVar[bool] = True
@@ -228,8 +232,8 @@ class CerebrasBase(LLM):
 
     def _constructor_level(self) -> dict[str, Any]:
         """Return the request fields that were given to the constructor (or set later)."""
-        known = self.request_type.model_fields
-        return {name: value for name, value in self.__dict__.items() if value is not None and name in known}
+        get = self.__dict__.get
+        return {name: value for name in _field_names(self.request_type) if (value := get(name)) is not None}
 
     def _merged(self, call: Mapping[str, Any], **fixed: Any) -> dict[str, Any]:
         """Return keywords for a client's method: constructor, then `additional_kwargs`, then the call.
@@ -305,7 +309,8 @@ class CerebrasBase(LLM):
         )
 
     def _output_limit(self) -> int | None:
-        fields = merge_levels(self._constructor_level(), self.additional_kwargs)
+        levels = (self.__dict__, self.additional_kwargs)
+        fields = merge_levels(*({name: level.get(name) for name in _LIMITS} for level in levels))
         limit = fields.get("max_completion_tokens") or fields.get("max_tokens")
         return limit if isinstance(limit, int) and limit > 0 else None
 
@@ -355,6 +360,11 @@ class CerebrasBase(LLM):
     def __repr_args__(self) -> Any:
         for name, value in super().__repr_args__():
             yield name, plain_url(value) if name == "api_base" else value
+
+
+@lru_cache(maxsize=64)
+def _field_names(request_type: type[BaseModel]) -> tuple[str, ...]:
+    return tuple(request_type.model_fields)
 
 
 @lru_cache(maxsize=64)

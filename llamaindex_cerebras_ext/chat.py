@@ -19,7 +19,7 @@ from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_ca
 from llama_index.core.llms.function_calling import FunctionCallingLLM
 from llama_index.core.llms.llm import ToolSelection
 from llama_index.core.tools.types import BaseTool
-from pydantic import BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, ConfigDict, Field, PrivateAttr
 
 from cerebras_ext.reasoning import ReplayReasoning
 from cerebras_ext.types import ChatRequest
@@ -62,6 +62,8 @@ class Cerebras(StructuredOutput, FunctionCallingLLM):
         >>> llm = Cerebras(model="gpt-oss-120b", temperature=0)
         >>> llm.complete("What is the capital of France?").text
     """
+
+    model_config = ConfigDict(defer_build=False)
 
     request_type: ClassVar[type[ChatRequest]] = ChatRequest
 

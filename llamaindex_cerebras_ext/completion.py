@@ -17,7 +17,7 @@ from llama_index.core.base.llms.types import (
 )
 from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
 from llama_index.core.llms.llm import MessagesToPromptType, default_completion_to_prompt
-from pydantic import field_validator, model_validator
+from pydantic import ConfigDict, field_validator, model_validator
 
 from cerebras_ext import types
 from cerebras_ext.errors import RequestValidationError
@@ -57,6 +57,8 @@ class CerebrasCompletion(CerebrasBase):
     print(llm.complete("The capital of France is").text)
     ```
     """
+
+    model_config = ConfigDict(defer_build=False)
 
     request_type: ClassVar[type[types.CompletionRequest]] = types.CompletionRequest
     is_chat_class: ClassVar[bool] = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -16,11 +16,14 @@ PROVIDER = "cerebras"
 _LOADING = "llama_index.core.llms.loading"
 
 
-def register(*classes: type[LLM]) -> None:
+def register(*classes: Callable[[], type[LLM]]) -> None:
     """Make classes known to `load_llm` under their `class_name()`. A name that is taken stays as it is.
 
     The module of `load_llm` imports all providers that it knows, OpenAI's SDK among them, which takes longer than all
     that we need. So this waits until it is imported by whoever uses it.
+
+    Args:
+        *classes: Functions that return the classes, called when that module is there.
     """
     if _LOADING in sys.modules:
         _add(import_module(_LOADING), classes)  # which waits, where another thread is importing it
@@ -28,15 +31,16 @@ def register(*classes: type[LLM]) -> None:
         sys.meta_path.insert(0, _WhenLoaded(classes))
 
 
-def _add(loading: ModuleType, classes: Sequence[type[LLM]]) -> None:
-    for cls in classes:
+def _add(loading: ModuleType, classes: Sequence[Callable[[], type[LLM]]]) -> None:
+    for get_class in classes:
+        cls = get_class()
         loading.RECOGNIZED_LLMS.setdefault(cls.class_name(), cls)
 
 
 class _WhenLoaded(MetaPathFinder, Loader):
     """Stands before the other finders of modules until the one module has been imported, and adds classes to it."""
 
-    def __init__(self, classes: Sequence[type[LLM]]) -> None:
+    def __init__(self, classes: Sequence[Callable[[], type[LLM]]]) -> None:
         self._classes = classes
         self._loader: Any = None
 

@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llama_index.core.base.llms.types import (
-    ChatMessage,
     ChatResponse,
     CompletionResponse,
     ContentBlock,
     LogProb,
     MessageRole,
-    TextBlock,
     ThinkingBlock,
     ToolCallBlock,
 )
@@ -49,14 +47,18 @@ def to_chat_response(answer: Answer, *, split_think_tags: bool = False) -> ChatR
         blocks.append(
             ThinkingBlock(content=reasoning, num_tokens=answer.usage.reasoning_tokens if answer.usage else None)
         )
-    blocks.append(TextBlock(text=text))
+    blocks.append(objects.text_block({"text": text}))
     slots = whole_tool_calls(_raw_tool_calls(raw))
     blocks += [finished_call(slot.id, slot.name, slot.arguments) for slot in slots]
-    return ChatResponse(
-        message=ChatMessage(role=MessageRole.ASSISTANT, blocks=blocks, additional_kwargs=_tool_call_dicts(slots)),
-        raw=raw,
-        logprobs=to_logprobs(_first_choice(raw).get("logprobs")),
-        additional_kwargs=token_counts(answer.usage),
+    return objects.whole_response(
+        {
+            "message": objects.chat_message(
+                {"role": _ASSISTANT, "additional_kwargs": _tool_call_dicts(slots), "blocks": blocks}
+            ),
+            "raw": raw,
+            "logprobs": to_logprobs(_first_choice(raw).get("logprobs")),
+            "additional_kwargs": token_counts(answer.usage),
+        }
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import llama_index.core.instrumentation as instrument
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse
@@ -15,7 +15,9 @@ from pydantic import BaseModel, Field
 
 from cerebras_ext.answers import worth_reading
 from llamaindex_cerebras_ext.base import CerebrasBase
-from llamaindex_cerebras_ext.outputs import OutputFormat, output_format
+
+if TYPE_CHECKING:
+    from llamaindex_cerebras_ext.outputs import OutputFormat
 
 dispatcher = instrument.get_dispatcher(__name__)  # type: ignore[attr-defined]
 
@@ -141,6 +143,8 @@ class StructuredOutput(CerebrasBase):
         return {**options, "response_format": self._output_format(output_cls).response_format()}
 
     def _output_format(self, output_cls: type[ModelT]) -> OutputFormat[ModelT]:
+        from llamaindex_cerebras_ext.outputs import output_format  # loads the dialect of schemas
+
         return output_format(output_cls, self.strict)
 
     def _structured_messages(self, prompt: BasePromptTemplate, prompt_args: Mapping[str, Any]) -> list[ChatMessage]:

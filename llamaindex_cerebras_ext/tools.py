@@ -13,7 +13,6 @@ from pydantic import BaseModel
 from cerebras_ext.answers import worth_reading
 from cerebras_ext.jsontext import loads_partial
 from cerebras_ext.names import wire_name
-from cerebras_ext.strict_schema import strict_tools
 from cerebras_ext.toolcalls import InvalidArgumentsError, parse_arguments
 from llamaindex_cerebras_ext.calls import tool_calls_of
 
@@ -32,6 +31,8 @@ def tool_specs(tools: Sequence[BaseTool | Mapping[str, Any]], strict: bool | Non
     Raises:
         ValueError: Two names become one in the service's characters, or a schema cannot be strict that has to be.
     """
+    from cerebras_ext.strict_schema import strict_tools
+
     specs = [tool if isinstance(tool, Mapping) else _spec(tool) for tool in tools]
     _check_names(tools, specs)
     # Optional arguments stay optional: whoever calls the function would take a null for a value.

@@ -48,6 +48,16 @@ CASES: list[tuple[Any, type[BaseModel], dict[str, Any]]] = [
             "additional_kwargs": {"thinking_delta": "t"},
         },
     ),
+    (
+        objects.whole_response,
+        ChatResponse,
+        {
+            "message": ChatMessage(role="assistant", content="a"),
+            "raw": {"id": "x"},
+            "logprobs": None,
+            "additional_kwargs": {"prompt_tokens": 1},
+        },
+    ),
 ]
 
 case = pytest.mark.parametrize(("make", "cls", "values"), CASES, ids=lambda value: getattr(value, "__name__", ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -17,6 +18,7 @@ from llama_index.core.llms.loading import RECOGNIZED_LLMS, load_llm
 from llama_index.core.llms.mock import MockLLM
 from pydantic import ValidationError
 
+import llamaindex_cerebras_ext
 from llamaindex_cerebras_ext import Cerebras, CerebrasCompletion
 from llamaindex_cerebras_ext.base import CerebrasBase
 from llamaindex_cerebras_ext.config import register
@@ -54,7 +56,7 @@ def test_what_to_dict_writes_is_what_load_llm_reads(cls: type[CerebrasBase]) -> 
 
 def test_registering_never_replaces_an_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(RECOGNIZED_LLMS, "Cerebras", MockLLM)
-    register(Cerebras)
+    register(lambda: Cerebras)
     assert RECOGNIZED_LLMS["Cerebras"] is MockLLM
 
 
@@ -86,8 +88,8 @@ def test_registering_waits_for_the_module_and_survives_its_failure(monkeypatch: 
     monkeypatch.setattr(llama_index.core.llms, "loading", None, raising=False)
     monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
-    register(Cerebras)
-    register(CerebrasCompletion)
+    register(lambda: Cerebras)
+    register(lambda: CerebrasCompletion)
     assert name not in sys.modules
 
     with pytest.raises(RuntimeError, match="a provider"):
@@ -97,6 +99,18 @@ def test_registering_waits_for_the_module_and_survives_its_failure(monkeypatch: 
     assert dict(loaded.RECOGNIZED_LLMS) == {"Cerebras": MockLLM, "CerebrasCompletion": CerebrasCompletion}
     assert loaded.__loader__ is finder.loader
     assert sys.meta_path[0] is finder
+
+
+def test_the_package_has_both_classes_and_loads_what_is_asked_for() -> None:
+    assert set(llamaindex_cerebras_ext.__all__) <= set(dir(llamaindex_cerebras_ext))
+    assert llamaindex_cerebras_ext.CerebrasCompletion is CerebrasCompletion
+    with pytest.raises(AttributeError, match="no attribute 'Other'"):
+        llamaindex_cerebras_ext.Other  # noqa: B018
+
+    code = "import sys; from llamaindex_cerebras_ext import Cerebras; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert "llamaindex_cerebras_ext.chat" in loaded
+    assert not {"llamaindex_cerebras_ext.completion", "cerebras_ext.strict_schema"} & set(loaded)
 
 
 @pytest.mark.parametrize("cls", CLASSES)
