@@ -16,13 +16,13 @@ from benchmarks.targets import Figure
 _PACKAGES = {"aiohttp": "httpx_aiohttp", "httptools": "httptools"}
 ASYNC_ONLY = frozenset(("aiohttp",))
 """Transports that carry async calls only."""
-COMPARED: tuple[str, ...] = ()
+COMPARED = ("aiohttp", "httptools")
 """Transports that the plain group measures one by one, without joining, as `core aiohttp` and so on."""
 
 
 def best_transport() -> str:
     """Return the transport of the candidates that are `fast`: the best one that is installed."""
-    return "aiohttp" if _installed("aiohttp") else "httpx"
+    return next((name for name in ("httptools", "aiohttp") if _installed(name)), "httpx")
 
 
 def _installed(transport: str) -> bool:

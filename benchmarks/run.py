@@ -29,9 +29,9 @@ RESULTS = ROOT / "benchmarks" / "results" / "latest.json"
 QUIET = 0.5
 """Load average before the start up to which a machine counts as idle."""
 _PACKAGES = (
-    "cerebras-ext", "langchain-core", "langchain", "llama-index-core", "httpx", "httpcore", "h11", "httpx-aiohttp",
-    "aiohttp", "pydantic", "pydantic-core", "ormsgpack", "isal", "h2", "hypercorn", "cerebras-cloud-sdk",
-    "langchain-cerebras", "llama-index-llms-cerebras",
+    "cerebras-ext", "langchain-core", "langchain", "llama-index-core", "httpx", "httpcore", "h11", "httptools",
+    "httpx-aiohttp", "aiohttp", "pydantic", "pydantic-core", "ormsgpack", "isal", "h2", "hypercorn",
+    "cerebras-cloud-sdk", "langchain-cerebras", "llama-index-llms-cerebras",
 )  # fmt: skip
 
 

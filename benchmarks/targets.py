@@ -31,7 +31,7 @@ class Figure:
     Attributes:
         value: With the defaults.
         spread: Distance of the quartiles as a share of the median.
-        best: With the options that are there for speed (aiohttp, joining, MessagePack), where these were measured.
+        best: With the options that are there for speed (httptools, joining, MessagePack), where these were measured.
     """
 
     value: float

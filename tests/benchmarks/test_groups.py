@@ -257,7 +257,7 @@ def _bench(monkeypatch: pytest.MonkeyPatch, group: str, installed: bool = True) 
     return Bench(NOWHERE, group)
 
 
-@pytest.mark.parametrize(("installed", "transport"), [(True, "aiohttp"), (False, "httpx")])
+@pytest.mark.parametrize(("installed", "transport"), [(True, "httptools"), (False, "httpx")])
 def test_fast_is_joining_over_the_best_transport(
     monkeypatch: pytest.MonkeyPatch, installed: bool, transport: str
 ) -> None:
@@ -267,7 +267,6 @@ def test_fast_is_joining_over_the_best_transport(
 
 
 def test_transports_are_compared_one_by_one_without_a_framework(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benches, "COMPARED", ("aiohttp", "httptools"))
     assert list(_bench(monkeypatch, "langchain").fast(Scenario())) == ["ours fast"]
     made: dict[str, Any] = _bench(monkeypatch, "plain").fast(Scenario())
     assert {key: one.options for key, one in made.items() if key != "core fast"} == {
