@@ -122,6 +122,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         """Send a request. User name and password of the URL are no credentials here, as in httpx's own transport."""
         if request.url.userinfo:
             request.url = request.url.copy_with(userinfo=b"")
+        self._context.set_alpn_protocols(["http/1.1"])  # a user's may offer HTTP/2, also since the last request
         try:
             response = await self._send(request)
         except (httpx.TransportError, aiohttp.ClientError, OSError) as error:

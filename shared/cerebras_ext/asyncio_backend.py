@@ -123,6 +123,8 @@ class AsyncioStream(httpcore.AsyncNetworkStream):
             protocol.waiting = waiting = protocol.loop.create_future()
             if timeout is not None:
                 self._ring_in(timeout)
+            else:
+                self._stop_timer()
             try:
                 await waiting
             except TimeoutError:
@@ -143,10 +145,14 @@ class AsyncioStream(httpcore.AsyncNetworkStream):
         loop = self._protocol.loop
         self._deadline = loop.time() + seconds
         if self._timer is not None and self._timer.when() > self._deadline:
-            self._timer.cancel()
-            self._timer = None
+            self._stop_timer()
         if self._timer is None:
             self._timer = loop.call_at(self._deadline, self._ring)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _ring(self) -> None:
         self._timer = None
@@ -180,9 +186,7 @@ class AsyncioStream(httpcore.AsyncNetworkStream):
     async def aclose(self) -> None:
         """Close the connection at once: nothing is waited for that the other side would have to do."""
         self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
         self._transport.abort()
         await asyncio.shield(self._protocol.lost)
 

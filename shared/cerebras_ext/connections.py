@@ -13,15 +13,14 @@ import os
 import ssl
 import sys
 import threading
-import time
-import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import httpx
 
+from cerebras_ext.pools import IDLE_SECONDS, SharedAsyncTransport, SharedTransport, _closing
 from cerebras_ext.settings import ConnectionSettings
 
 if TYPE_CHECKING:
@@ -29,14 +28,6 @@ if TYPE_CHECKING:
 
 HTTP2_STREAMS = 100
 """Requests at once on one HTTP/2 connection."""
-
-IDLE_SECONDS = 30.0
-"""How long an unused connection is kept."""
-
-OTHER_ORIGINS = 8
-"""How many unused connections to other servers are kept where one to a new server is opened."""
-
-Origin = tuple[str, bytes, int | None]
 
 
 def _limits(settings: ConnectionSettings) -> httpx.Limits:
@@ -52,226 +43,6 @@ def _per_pool(settings: ConnectionSettings) -> int:
     if settings.transport == "aiohttp":
         return sys.maxsize
     return HTTP2_STREAMS if settings.http2 else 1
-
-
-T = TypeVar("T", bound=httpx.BaseTransport | httpx.AsyncBaseTransport)
-
-
-def origin_of(url: httpx.URL) -> Origin:
-    """Return scheme, host and port of a URL; a connection serves one origin."""
-    return url.scheme, url.raw_host, url.port
-
-
-class _Shard(Generic[T]):
-    __slots__ = ("idle_since", "in_flight", "origin", "transport")
-
-    def __init__(self, transport: T, origin: Origin) -> None:
-        self.transport = transport
-        self.origin = origin
-        self.in_flight = 0
-        self.idle_since = 0.0
-
-
-class _Shards(Generic[T]):
-    """Spreads requests over pools of one connection each; a new one is made when all are busy.
-
-    An httpcore pool walks its list of connections several times a request, so that with one large pool a call costs
-    more the more there are; with one connection a pool the cost is flat (docs/performance.md). The pool used last is
-    taken first, so that those that are not needed grow old and are given up.
-    """
-
-    def __init__(self, make: Callable[[], T], size: int) -> None:
-        self._make = make
-        self._size = size
-        self._all: set[_Shard[T]] = set()
-        self._free: list[_Shard[T]] = []
-        self._next_sweep = 0.0
-        self._lock = threading.Lock()
-
-    def take(self, origin: Origin) -> tuple[_Shard[T], list[T]]:
-        """Return a pool for one request to an origin, and the pools that are not needed any more, to be closed."""
-        with self._lock:
-            idle = self._sweep()
-            shard = next((shard for shard in reversed(self._free) if shard.origin == origin), None)
-            if shard is None:
-                others = [shard for shard in self._free if not shard.in_flight]
-                if len(others) > OTHER_ORIGINS:
-                    idle += self._give_up(others[:1])
-                shard = _Shard(self._make(), origin)
-                self._all.add(shard)
-                self._free.append(shard)
-            shard.in_flight += 1
-            if shard.in_flight >= self._size:
-                self._free.remove(shard)
-        return shard, idle
-
-    def give(self, shard: _Shard[T]) -> None:
-        """Note that a request is over."""
-        with self._lock:
-            if shard.in_flight >= self._size and shard in self._all:
-                self._free.append(shard)
-            shard.in_flight -= 1
-            shard.idle_since = time.monotonic()
-
-    def drop(self, shard: _Shard[T]) -> T | None:
-        """Note that a request was broken off; return the pool to be closed, if it was this request's alone.
-
-        Where a task is cancelled at an unlucky await, or twice, httpcore keeps the connection and never uses it again.
-        """
-        if self._size > 1:
-            self.give(shard)
-            return None
-        with self._lock:
-            self._all.discard(shard)
-        return shard.transport
-
-    def _sweep(self) -> list[T]:
-        now = time.monotonic()
-        if now < self._next_sweep:
-            return []
-        self._next_sweep = now + IDLE_SECONDS / 3
-        idle = [shard for shard in self._free if not shard.in_flight and now - shard.idle_since > IDLE_SECONDS]
-        return self._give_up(idle)
-
-    def _give_up(self, shards: list[_Shard[T]]) -> list[T]:
-        if shards:
-            self._all.difference_update(shards)
-            self._free = [shard for shard in self._free if shard in self._all]
-        return [shard.transport for shard in shards]
-
-    def clear(self) -> list[T]:
-        """Forget all pools and return them, to be closed."""
-        with self._lock:
-            shards, self._all, self._free = self._all, set(), []
-        return [shard.transport for shard in shards]
-
-
-class _CountedStream(httpx.SyncByteStream):
-    def __init__(self, stream: httpx.SyncByteStream, done: Callable[[], None]) -> None:
-        self._stream = stream
-        self._done: Callable[[], None] | None = done
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self._stream)
-
-    def close(self) -> None:
-        done, self._done = self._done, None
-        try:
-            self._stream.close()
-        finally:
-            if done is not None:
-                done()
-
-
-class _AsyncCountedStream(httpx.AsyncByteStream):
-    """A body that says in the end whether it was read to its end."""
-
-    def __init__(self, stream: httpx.AsyncByteStream, done: Callable[[bool], Awaitable[None]]) -> None:
-        self._stream = stream
-        self._done: Callable[[bool], Awaitable[None]] | None = done
-        self._whole = False
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for data in self._stream:
-            yield data
-        self._whole = True
-
-    async def aclose(self) -> None:
-        done, self._done = self._done, None
-        if done is None:
-            return
-        try:
-            await self._stream.aclose()
-        except BaseException:
-            self._whole = False
-            raise
-        finally:
-            await done(self._whole)
-
-
-_closing: set[asyncio.Future[None]] = set()
-
-
-async def close_shielded(closing: Coroutine[Any, Any, None]) -> None:
-    """Close something to the end, also where the task that waits for it is cancelled meanwhile."""
-    task = asyncio.ensure_future(closing)
-    _closing.add(task)
-    task.add_done_callback(_closing.discard)
-    await asyncio.shield(task)
-
-
-async def _close_all(transports: list[httpx.AsyncBaseTransport]) -> None:
-    for transport in transports:
-        await transport.aclose()
-
-
-class SharedTransport(httpx.BaseTransport):
-    """The connections of all sync clients with equal settings."""
-
-    def __init__(self, settings: ConnectionSettings) -> None:
-        size = HTTP2_STREAMS if settings.http2 else 1
-        self._shards: _Shards[httpx.BaseTransport] = _Shards(partial(_make_sync, settings), size)
-        self.users: weakref.WeakSet[object] = weakref.WeakSet()
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request through a pool that is not busy."""
-        shard, idle = self._shards.take(origin_of(request.url))
-        for transport in idle:
-            transport.close()
-        try:
-            response = shard.transport.handle_request(request)
-        except httpx.HTTPError:
-            self._shards.give(shard)
-            raise
-        except BaseException:
-            broken = self._shards.drop(shard)
-            if broken is not None:
-                broken.close()
-            raise
-        assert isinstance(response.stream, httpx.SyncByteStream)
-        response.stream = _CountedStream(response.stream, partial(self._shards.give, shard))
-        return response
-
-    def close(self) -> None:
-        """Close all connections; a later request opens new ones."""
-        for transport in self._shards.clear():
-            transport.close()
-
-
-class SharedAsyncTransport(httpx.AsyncBaseTransport):
-    """The connections of all async clients with equal settings in one event loop."""
-
-    def __init__(self, settings: ConnectionSettings) -> None:
-        self._shards: _Shards[httpx.AsyncBaseTransport] = _Shards(partial(_make_async, settings), _per_pool(settings))
-        self.users: weakref.WeakSet[object] = weakref.WeakSet()
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request through a pool that is not busy."""
-        shard, idle = self._shards.take(origin_of(request.url))
-        try:
-            if idle:
-                await close_shielded(_close_all(idle))
-            response = await shard.transport.handle_async_request(request)
-        except httpx.HTTPError:
-            self._shards.give(shard)
-            raise
-        except BaseException:
-            await self._done(shard, False)
-            raise
-        assert isinstance(response.stream, httpx.AsyncByteStream)
-        response.stream = _AsyncCountedStream(response.stream, partial(self._done, shard))
-        return response
-
-    async def _done(self, shard: _Shard[httpx.AsyncBaseTransport], whole: bool) -> None:
-        broken = None if whole else self._shards.drop(shard)
-        if whole:
-            self._shards.give(shard)
-        elif broken is not None:
-            await close_shielded(broken.aclose())
-
-    async def aclose(self) -> None:
-        """Close all connections; a later request opens new ones."""
-        await close_shielded(_close_all(self._shards.clear()))
 
 
 @lru_cache(maxsize=32)
@@ -391,7 +162,8 @@ class _Registry:
         transport = self._sync.get(settings)
         if transport is None:
             with self._lock:
-                transport = self._sync.setdefault(settings, SharedTransport(settings))
+                made = SharedTransport(partial(_make_sync, settings), HTTP2_STREAMS if settings.http2 else 1)
+                transport = self._sync.setdefault(settings, made)
         transport.users.add(user)
         return transport
 
@@ -403,7 +175,8 @@ class _Registry:
             pools = await self._adopt(loop)
         transport = pools.transports.get(settings)
         if transport is None:
-            transport = pools.transports[settings] = SharedAsyncTransport(settings)
+            transport = SharedAsyncTransport(partial(_make_async, settings), _per_pool(settings))
+            pools.transports[settings] = transport
         transport.users.add(user)
         return transport
 

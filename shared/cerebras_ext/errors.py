@@ -112,6 +112,10 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
 
 def unknown_field_message(path: str, name: str, known: list[str]) -> str:
     """Return the complaint about an unknown field, with the nearest known name and the way around."""
+    from cerebras_ext.settings import SettingsOptions
+
+    if path in SettingsOptions.__annotations__:
+        return f"{path}: a setting of the client or model; give it where that is made, and not with a call"
     near = nearest_name(name, known)
     guess = f"; did you mean {near!r}?" if near else "."
     return f"{path}: unknown field{guess} What the library does not know can be sent with extra_body."

@@ -1,7 +1,8 @@
-"""httptools as the parser of answers (extra `httptools`): the same behaviour as httpx's own transports, for less time.
+"""httptools as the parser of answers (extra `httptools`): what httpx's own transports do, for less time.
 
 Each transport is one HTTP/1.1 connection. Sockets, TLS and their timeouts are httpcore's (or those of
-`asyncio_backend`); the parser is llhttp, the one of Node.js. What is here is the part between the two.
+`asyncio_backend`); the parser is llhttp, the one of Node.js. What is here is the part between the two. llhttp is
+stricter than h11 with answers that are not well-formed, such as lines that end without CR.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import httptools
 import httpx
 
 from cerebras_ext.asyncio_backend import AsyncioBackend
-from cerebras_ext.connections import Origin, origin_of
+from cerebras_ext.pools import Origin, origin_of
 
 READ_BYTES = 64 * 1024
 """How much is read at once."""
 
 HEAD_BYTES = 100 * 1024
-"""How long status line and headers may be, with those of informational answers."""
+"""How long status line and headers may be, with those of informational answers; likewise what a body is framed by."""
 
 _ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
     (httpcore.ConnectTimeout, httpx.ConnectTimeout),
@@ -44,9 +45,14 @@ def _reraise(error: Exception) -> NoReturn:
 
 
 class _Answer:
-    """One answer, as far as it has been read. The methods `on_...` are called by the parser."""
+    """One answer, as far as it has been read. The methods `on_...` are called by the parser.
 
-    def __init__(self) -> None:
+    Args:
+        last: Whether the request said that it is the last one of its connection.
+    """
+
+    def __init__(self, last: bool = False) -> None:
+        self._last = last
         self.headers: list[tuple[bytes, bytes]] = []
         self.reason = b""
         self.begun = False
@@ -77,8 +83,6 @@ class _Answer:
         if not data:
             self._end()
             return
-        if not self.begun:
-            self._size += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -87,8 +91,9 @@ class _Answer:
             self.reusable = False
             if not self.complete:  # what comes after an answer is nobody's, and ends the connection
                 raise httpx.RemoteProtocolError(f"not an HTTP answer ({error})") from None
-        if not self.begun and self._size > HEAD_BYTES:
-            raise httpx.RemoteProtocolError(f"the headers are longer than {HEAD_BYTES} bytes")
+        self._size = 0 if self._pieces or self.complete else self._size + len(data)
+        if self._size > HEAD_BYTES:
+            raise httpx.RemoteProtocolError(f"more than {HEAD_BYTES} bytes came without a body")
 
     def take(self) -> bytes:
         """Return what has come of the body since the last time."""
@@ -115,7 +120,7 @@ class _Answer:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if not self.begun:  # later ones are trailers
-            self.headers.append((name, value))
+            self.headers.append((name, value.rstrip(b" \t")))
 
     def on_headers_complete(self) -> None:
         if self.complete or self.status < 200:
@@ -133,7 +138,7 @@ class _Answer:
     def on_message_complete(self) -> None:
         if self.begun and not self.complete:
             self.complete = True
-            self.reusable = self._parser.should_keep_alive()
+            self.reusable = not self._last and self._parser.should_keep_alive()
         elif not self.begun:  # an informational one, after which the answer comes
             self.headers = []
             self.reason = b""
@@ -143,17 +148,25 @@ def _message(request: httpx.Request) -> bytes:
     """Return the bytes of a request.
 
     Raises:
-        httpx.LocalProtocolError: A header would break the request apart.
+        httpx.LocalProtocolError: A header would break the request apart, or tells of another body.
         httpx.UnsupportedProtocol: Neither http nor https.
     """
     if request.url.scheme not in ("http", "https"):
         raise httpx.UnsupportedProtocol(f"Request URL has an unsupported protocol {request.url.scheme!r}.")
-    headers = request.headers.raw
+    headers, content = request.headers.raw, request.read()
+    lengths = [value for name, value in headers if name.lower() == b"content-length"]
+    if lengths not in ([], [b"%d" % len(content)]) or "transfer-encoding" in request.headers:
+        raise httpx.LocalProtocolError("the headers tell of another body than the one that is sent")
     lines = [b"%s: %s" % header for header in headers]
     head = b"%s %s HTTP/1.1\r\n%s\r\n\r\n" % (request.method.encode("ascii"), request.url.raw_path, b"\r\n".join(lines))
     if head.count(b"\n") != len(headers) + 2 or head.count(b"\r") != len(headers) + 2 or b"\0" in head:
         raise httpx.LocalProtocolError("a header has a line break or a null character")
-    return head + request.read()
+    return head + content
+
+
+def _is_last(request: httpx.Request) -> bool:
+    """Whether a request wants its connection closed after the answer."""
+    return "close" in request.headers.get("connection", "").lower().replace(" ", "").split(",")
 
 
 class _Connection(Generic[StreamT]):
@@ -173,6 +186,11 @@ class _Connection(Generic[StreamT]):
             return False
         # An idle connection with something to read is one that the server has closed.
         return not stream.get_extra_info("is_readable")
+
+    def _tls(self) -> ssl.SSLContext:
+        """Return the TLS settings. A context of the user's may offer HTTP/2, also since the last connection."""
+        self._context.set_alpn_protocols(["http/1.1"])
+        return self._context
 
     def _gives_up(self, answer: _Answer) -> bool:
         """Note that nobody reads an answer any more, and return whether the connection has to be closed for it."""
@@ -227,7 +245,7 @@ class HttptoolsTransport(_Connection[httpcore.NetworkStream], httpx.BaseTranspor
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and read the head of its answer; the connection is busy until the response is closed."""
         timeouts = request.extensions.get("timeout", {})
-        answer = _Answer()
+        answer = _Answer(_is_last(request))
         try:
             if not self._is_open(request.url):
                 self._connect(request.url, timeouts.get("connect"))
@@ -251,13 +269,14 @@ class HttptoolsTransport(_Connection[httpcore.NetworkStream], httpx.BaseTranspor
         try:
             stream = httpcore.SyncBackend().connect_tcp(host, port, timeout)
             if url.scheme == "https":
-                stream = stream.start_tls(self._context, host, timeout)
+                stream = stream.start_tls(self._tls(), host, timeout)
         except _NETWORK as error:
             _reraise(error)
         self._stream, self._origin = stream, origin_of(url)
 
     def _write(self, request: httpx.Request, timeout: float | None) -> None:
-        assert self._stream is not None
+        if self._stream is None:
+            raise httpx.WriteError("the connection was closed")
         try:
             self._stream.write(_message(request), timeout)
         except httpcore.WriteError:  # the answer may be there all the same: servers refuse bodies before their end
@@ -302,7 +321,7 @@ class AsyncHttptoolsTransport(_Connection[httpcore.AsyncNetworkStream], httpx.As
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request and read the head of its answer; the connection is busy until the response is closed."""
         timeouts = request.extensions.get("timeout", {})
-        answer = _Answer()
+        answer = _Answer(_is_last(request))
         try:
             if not self._is_open(request.url):
                 await self._connect(request.url, timeouts.get("connect"))
@@ -326,13 +345,14 @@ class AsyncHttptoolsTransport(_Connection[httpcore.AsyncNetworkStream], httpx.As
         try:
             stream = await AsyncioBackend().connect_tcp(host, port, timeout)
             if url.scheme == "https":
-                stream = await stream.start_tls(self._context, host, timeout)
+                stream = await stream.start_tls(self._tls(), host, timeout)
         except _NETWORK as error:
             _reraise(error)
         self._stream, self._origin = stream, origin_of(url)
 
     async def _write(self, request: httpx.Request, timeout: float | None) -> None:
-        assert self._stream is not None
+        if self._stream is None:
+            raise httpx.WriteError("the connection was closed")
         try:
             await self._stream.write(_message(request), timeout)
         except httpcore.WriteError:  # the answer may be there all the same: servers refuse bodies before their end

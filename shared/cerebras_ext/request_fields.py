@@ -81,7 +81,8 @@ def _plain_validator(request_type: type[BaseModel]) -> _PlainValidator | None:
     try:
         schema = typed_dict_schema(request_type)
         validator = SchemaValidator(schema)
-    except (UnknownSchemaError, SchemaError, LookupError):  # a version of pydantic whose schemas look otherwise
+    except (UnknownSchemaError, SchemaError, LookupError, TypeError, AttributeError):
+        # A version of pydantic whose schemas look otherwise.
         return None
     fields = schema["schema"]["fields"]
     unchecked = {name for name, field in fields.items() if holds_any(field)} - {"extra_body", "prompt"}

@@ -52,7 +52,7 @@ class SettingsOptions(TypedDict, total=False):
         default_headers: Headers of every request.
         proxy: Proxy URL, empty for none; default from HTTP(S)_PROXY and NO_PROXY.
         verify: False, a CA file or folder, or an `ssl.SSLContext`.
-        http2: Offer HTTP/2 (extra `http2`).
+        http2: Offer HTTP/2 (extra `http2`; over httpx only).
         payload: Encoding of request bodies: json, msgpack, gzip, msgpack+gzip, or auto (gzip from 4 KiB).
         queue_threshold: Longest average queue time in milliseconds, 50 to 20000, for service tiers flex and auto.
         stream_idle_timeout: Seconds without an event of a stream, comments not counted.
@@ -194,7 +194,8 @@ class ConnectionSettings:
     transport: Transport = "httpx"
 
 
-_PACKAGES = {"aiohttp": "httpx-aiohttp", "httptools": "httptools"}
+_PACKAGES = {"aiohttp": "httpx-aiohttp", "httptools": "httptools", "http2": "h2"}
+"""What the extras of these names install."""
 
 
 def check_transport(transport: str, http2: bool) -> None:
@@ -206,15 +207,18 @@ def check_transport(transport: str, http2: bool) -> None:
     """
     if transport not in get_args(Transport):
         raise ValueError(f"transport: must be one of {', '.join(get_args(Transport))}, got {transport!r}")
-    package = _PACKAGES.get(transport)
-    if package is None:
-        return
-    if http2:
+    if http2 and transport != "httpx":
         raise ValueError(f"http2: not with transport {transport!r}, which speaks HTTP/1.1 only")
+    if transport != "httpx":
+        _check_installed(transport, f"transport {transport!r}")
+    if http2:
+        _check_installed("http2", "http2")
+
+
+def _check_installed(extra: str, what: str) -> None:
+    package = _PACKAGES[extra]
     if find_spec(package.replace("-", "_")) is None:
-        raise ImportError(
-            f'transport {transport!r} needs the package {package}: pip install "cerebras-ext[{transport}]"'
-        )
+        raise ImportError(f'{what} needs the package {package}: pip install "cerebras-ext[{extra}]"')
 
 
 _PROXY_SCHEMES = ("http", "https", "socks5", "socks5h")

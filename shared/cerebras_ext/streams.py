@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Any, Generic, Self
@@ -13,10 +14,10 @@ import httpx
 from cerebras_ext.assembly import ChatDelta, CompletionDelta
 from cerebras_ext.classify import ErrorTypes
 from cerebras_ext.coalesce import coalesce
-from cerebras_ext.connections import close_shielded
 from cerebras_ext.endpoints import DeltaT, Endpoint, ResponseT
 from cerebras_ext.errors import CerebrasError
 from cerebras_ext.exchange import Call, connection_error
+from cerebras_ext.pools import close_shielded
 from cerebras_ext.retry import RetryState
 from cerebras_ext.stream_state import StreamState
 from cerebras_ext.types import ChatResponse, CompletionResponse
@@ -317,9 +318,11 @@ def _drain(response: httpx.Response) -> None:
         return
     limits["read"] = DRAIN_SECONDS
     assert isinstance(response.stream, httpx.SyncByteStream)
+    end = time.monotonic() + DRAIN_SECONDS
     with contextlib.suppress(httpx.HTTPError, httpx.StreamError):
         for _ in response.stream:
-            pass
+            if time.monotonic() > end:
+                break
 
 
 async def _drain_async(pieces: AsyncIterator[bytes]) -> None:

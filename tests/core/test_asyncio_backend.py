@@ -91,6 +91,19 @@ async def test_a_read_has_its_own_timeout_whatever_the_one_before_had() -> None:
         assert await stream.read(10) == b"b"
 
 
+async def test_a_read_without_a_limit_does_not_have_that_of_the_one_before() -> None:
+    async with connected() as (stream, (_, writer)):
+        writer.write(b"a")
+        await asyncio.sleep(0.02)
+        assert await stream.read(10, timeout=0.05) == b"a"
+        reading = asyncio.create_task(stream.read(10, timeout=0.05))
+        await asyncio.sleep(0.01)
+        writer.write(b"b")
+        assert await reading == b"b"
+        asyncio.get_running_loop().call_later(0.2, writer.write, b"c")
+        assert await stream.read(10, timeout=None) == b"c"
+
+
 async def test_a_timer_that_rings_between_two_pieces_does_no_harm() -> None:
     async with connected() as (stream, (_, writer)):
 

@@ -322,6 +322,13 @@ def test_several_faults_are_told_at_once_however_a_request_is_made(make: str) ->
     ]
 
 
+@pytest.mark.parametrize("name", ["transport", "coalesce", "proxy", "max_retries"])
+@pytest.mark.parametrize("make", [chat, completion])
+def test_a_setting_given_with_a_call_is_told_where_it_belongs(make: Any, name: str) -> None:
+    with pytest.raises(RequestValidationError, match=f"^{name}: a setting of the client or model; give it where"):
+        make(**{name: True})
+
+
 def test_the_escape_hatch_is_merged_as_it_is() -> None:
     extra = {"store": True, "thinking": {"a": [None, 1]}, "temperature": 9}
     assert chat(temperature=1, extra_body=extra) == {**CHAT, **extra}

@@ -21,8 +21,9 @@ import httpx
 import pytest
 
 from cerebras_ext import AsyncClient, Client
-from cerebras_ext.connections import _closing, close_shielded, registry, ssl_context
+from cerebras_ext.connections import registry, ssl_context
 from cerebras_ext.errors import ClientClosedError, MissingAPIKeyError
+from cerebras_ext.pools import _closing, close_shielded
 from cerebras_ext.settings import resolve_settings
 from tests.support import KEY, WAYS, Server, Way, wait_for
 

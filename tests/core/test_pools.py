@@ -6,15 +6,17 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
 from typing import Any
 
 import pytest
 
 from cerebras_ext import AsyncClient, Client
-from cerebras_ext.connections import HTTP2_STREAMS, IDLE_SECONDS, OTHER_ORIGINS, _Shards
-from tests.support import KEY, MESSAGES, WAYS, Server
+from cerebras_ext.connections import HTTP2_STREAMS, registry
+from cerebras_ext.errors import APIConnectionError
+from cerebras_ext.pools import IDLE_SECONDS, OTHER_ORIGINS, Shards
+from tests.support import KEY, MESSAGES, WAYS, Server, wait_for
 
 TRANSPORTS = [
     "httpx",
@@ -34,12 +36,12 @@ class Pool:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1000.0]
-    monkeypatch.setattr("cerebras_ext.connections.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("cerebras_ext.pools.time.monotonic", lambda: now[0])
     return now
 
 
 def shards(size: int = 1) -> Any:
-    made: Any = _Shards(Pool, size)
+    made: Any = Shards(Pool, size)
     return made
 
 
@@ -89,6 +91,39 @@ def test_a_pool_of_before_a_close_does_not_come_back() -> None:
     assert pools.clear() == [busy.transport]
     pools.give(busy)
     assert pools.take(HERE)[0] is not busy
+
+
+@pytest.mark.parametrize("size", [1, HTTP2_STREAMS])
+def test_a_pool_that_was_closed_in_use_is_closed_again_after_its_last_request(size: int) -> None:
+    """Its connection may have been opened only since."""
+    pools = shards(size)
+    taken = [pools.take(HERE)[0] for _ in range(2)]
+    pools.clear()
+    fresh, _ = pools.take(HERE)
+    ended = [pools.give(shard) for shard in taken]
+    assert ended == ([shard.transport for shard in taken] if size == 1 else [None, taken[0].transport])
+    assert pools.give(fresh) is None
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS[1:])
+def test_calls_during_a_close_leave_no_connection_open(server: Server, options: dict[str, Any], transport: Any) -> None:
+    """Whenever the close comes."""
+    server.script = [next(way for way in WAYS if not way.stream).answer()]
+
+    async def ask() -> None:
+        client = AsyncClient(transport=transport, **options)
+        shared = await registry.async_transport(client._settings.connection, client)
+        for steps in range(40):
+            call = asyncio.create_task(client.chat(model="m", messages=MESSAGES))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await shared.aclose()
+            with suppress(APIConnectionError):
+                await call
+        await shared.aclose()
+        await asyncio.to_thread(wait_for, lambda: server.open_connections == 0)
+
+    asyncio.run(ask())
 
 
 def test_a_pool_serves_one_origin() -> None:

@@ -8,15 +8,16 @@ import json
 import types
 from collections import OrderedDict, UserDict
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
+from pydantic_core import SchemaError
 
 from cerebras_ext import ChatRequest, CompletionRequest, request_fields
 from cerebras_ext.errors import RequestValidationError
 from cerebras_ext.request_fields import _plain_validator, _read_plain, dump_request, read_fields
-from cerebras_ext.types import AssistantMessage, JsonObjectFormat, StreamOptions, TextPart, Tool, UserMessage
+from cerebras_ext.types import AssistantMessage, ImageUrl, JsonObjectFormat, StreamOptions, TextPart, Tool, UserMessage
 from cerebras_ext.types._typed_dicts import UnknownSchemaError, typed_dict_schema
 from tests.core.test_fields import CHAT, COMPLETION, MESSAGES, TOOL
 
@@ -166,9 +167,12 @@ def test_what_can_be_read_once_is_read_once() -> None:
     assert [message["content"] for message in members["messages"]] == ["q", "r"]
 
 
-def test_a_schema_of_another_form_leaves_everything_to_the_models(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [UnknownSchemaError, SchemaError, KeyError, TypeError, AttributeError])
+def test_a_schema_of_another_form_leaves_everything_to_the_models(
+    kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(model: type[BaseModel]) -> None:
-        raise UnknownSchemaError
+        raise kind("unknown")
 
     _plain_validator.cache_clear()
     monkeypatch.setattr(request_fields, "typed_dict_schema", refuse)
@@ -187,3 +191,21 @@ def test_a_model_that_does_more_than_to_hold_fields_has_no_form_as_a_dictionary(
 
     with pytest.raises(UnknownSchemaError):
         typed_dict_schema(More)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        list[int | None],
+        list[list[TextPart | None]],
+        dict[str, ImageUrl],
+        dict[str, list[int | None]],
+        Any,
+        Any | None,
+        Literal["a", None],
+    ],
+)
+def test_values_that_a_dump_would_change_have_no_form_as_a_dictionary(annotation: Any) -> None:
+    for model in (create_model("Has", a=(annotation, None)), create_model("Has", a=(annotation, ...))):
+        with pytest.raises(UnknownSchemaError):
+            typed_dict_schema(model)

@@ -198,3 +198,16 @@ def test_tls_settings_are_told_apart(tmp_path: Any) -> None:
     kinds = [resolve_settings(verify=verify).connection for verify in (True, False, str(tmp_path), context)]
     assert len(set(kinds)) == 4
     assert resolve_settings(verify=True).connection == resolve_settings().connection
+
+
+# ---- extras ----
+
+
+@pytest.mark.parametrize("make", CLIENTS)
+def test_http2_without_its_package_is_told_when_the_client_is_made(
+    make: AnyClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cerebras_ext.settings.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r'http2 needs the package h2: pip install "cerebras-ext\[http2\]"'):
+        make(api_key=KEY, http2=True)
+    assert make(api_key=KEY, http2=False) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import time
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -244,3 +245,12 @@ def test_a_stream_that_is_dropped_as_its_loop_ends_warns_of_nothing(
         gc.collect()
     assert [str(warning.message) for warning in warned] == []
     wait_for(lambda: server.open_connections == 0)
+
+
+@pytest.mark.parametrize("way", STREAMS, ids=str)
+def test_what_never_ends_after_the_end_is_not_waited_for(server: Server, options: dict[str, Any], way: Way) -> None:
+    comments = [piece for _ in range(60) for piece in (Wait(0.05), b": still here\n\n")]
+    server.script = [Answer((way.piece("a"), way.end, DONE, *comments), framing="chunked")]
+    started = time.monotonic()
+    assert way.ask(options).response.text == "a"
+    assert time.monotonic() - started < 2

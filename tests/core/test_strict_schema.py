@@ -470,7 +470,10 @@ def test_every_public_name_is_there_and_the_errors_alone_load_no_more() -> None:
     with pytest.raises(AttributeError, match="no attribute 'other'"):
         strict_schema.other  # noqa: B018
 
-    code = "import sys; from cerebras_ext.strict_schema import SchemaError; print(*sys.modules)"
+    code = (
+        "import sys; from cerebras_ext import strict_schema as s; from cerebras_ext.strict_schema import SchemaError;"
+        "assert set(s.__all__) <= set(dir(s)); print(*sys.modules)"
+    )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "cerebras_ext.strict_schema._errors" in loaded
     assert "cerebras_ext.strict_schema._strict" not in loaded

@@ -92,6 +92,31 @@ def test_an_unknown_authority_is_refused(tls_server: Server, options: dict[str, 
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
+def test_a_context_that_offers_http2_does_not_bring_it(options: dict[str, Any], way: Way) -> None:
+    """A context of the user's, which may serve other clients too."""
+    spoken = set()
+
+    class Connection(ssl.SSLSocket):
+        def read(self, *args: Any) -> Any:
+            data = super().read(*args)
+            spoken.add(self.selected_alpn_protocol())
+            return data
+
+    ours, theirs = ssl.create_default_context(cafile=options["verify"]), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(theirs)
+    theirs.sslsocket_class = Connection
+    for context in (ours, theirs):
+        context.set_alpn_protocols(["h2", "http/1.1"])
+    server = Server(theirs)
+    try:
+        server.script = [way.answer()]
+        assert way.ask({**options, "base_url": server.url, "verify": ours}).response.text == "ok"
+    finally:
+        server.close()
+    assert spoken == {"http/1.1"}
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
 def test_a_certificate_for_another_name_is_refused(options: dict[str, Any], way: Way) -> None:
     server = server_for("other.invalid")
     try:

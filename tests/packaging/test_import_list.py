@@ -20,8 +20,8 @@ type("Model", (BaseModel,), {})
 
 OURS = {
     "_version", "assembly", "base_client", "body", "classify", "client", "coalesce", "connections", "encoding",
-    "endpoints", "errors", "exchange", "hints", "jsontext", "keywords", "names", "ratelimit", "request_fields", "retry",
-    "settings", "sse", "stream_state", "streams", "toolcalls", "types",
+    "endpoints", "errors", "exchange", "hints", "jsontext", "keywords", "names", "pools", "ratelimit", "request_fields",
+    "retry", "settings", "sse", "stream_state", "streams", "toolcalls", "types",
 }  # fmt: skip
 """Modules of the core that every user pays for. The emulator, the schema dialect and aiohttp are none of them."""
 

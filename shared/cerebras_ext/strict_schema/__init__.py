@@ -10,6 +10,15 @@ if TYPE_CHECKING:
     from cerebras_ext.strict_schema._nodes import Schema
     from cerebras_ext.strict_schema._strict import StrictSchema, loose_schema, schema_name, to_strict_schema
     from cerebras_ext.strict_schema._tools import PreparedTools, strict_tools
+else:  # out of sight of type checkers, which take a module with `__getattr__` to have every name
+
+    def __getattr__(name: str) -> Any:
+        """Import what is asked for: most programs need the errors only."""
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+        return value
+
 
 _MODULES = {
     "PreparedTools": "_tools",
@@ -23,12 +32,8 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    """Import what is asked for: most programs need the errors only."""
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    return value
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [

@@ -15,7 +15,8 @@ Schema = Mapping[str, Any]
 
 _MODEL_KEYS = {"type", "cls", "schema", "config", "custom_init", "root_model", "ref", "metadata"}
 _FIELD_KEYS = {"type", "schema", "metadata", "validation_alias", "serialization_alias", "serialization_exclude"}
-_AS_IT_IS = {"any", "bool", "definition-ref", "dict", "float", "int", "literal", "str"}
+_SCALARS = {"any", "bool", "float", "int", "str"}
+_AS_IT_IS = {*_SCALARS, "definition-ref", "dict", "literal"}
 
 
 class UnknownSchemaError(Exception):
@@ -44,7 +45,7 @@ def holds_any(schema: Any) -> bool:
 
 def _convert(schema: Schema) -> dict[str, Any]:
     kind = schema["type"]
-    if "serialization" in schema:
+    if "serialization" in schema or _dumps_otherwise(schema):
         raise UnknownSchemaError(kind)
     if kind in _AS_IT_IS:
         return dict(schema)
@@ -62,6 +63,18 @@ def _convert(schema: Schema) -> dict[str, Any]:
     if kind in ("default", "function-before", "function-after"):
         return {**schema, "schema": _convert(schema["schema"])}
     raise UnknownSchemaError(kind)
+
+
+def _dumps_otherwise(schema: Schema) -> bool:
+    """Whether a dump may differ: a value may have models that would stay objects, or None where it is no member's."""
+    kind = schema["type"]
+    if kind == "dict":
+        return schema.get("values_schema", {"type": "any"})["type"] not in _SCALARS
+    if kind == "list":
+        return bool(schema["items_schema"]["type"] == "nullable")
+    if kind == "nullable":
+        return bool(schema["schema"]["type"] == "any")
+    return kind == "literal" and None in schema["expected"]
 
 
 def _model(schema: Schema) -> dict[str, Any]:
@@ -83,6 +96,8 @@ def _field(name: str, field: Schema) -> tuple[str, dict[str, Any]]:
     required = schema["type"] != "default"
     if not required and schema.get("default", schema) is None:
         schema = schema["schema"]
+    if schema["type"] == "any":  # and so may be None
+        raise UnknownSchemaError(name)
     return alias, {"type": "typed-dict-field", "schema": _convert(schema), "required": required}
 
 

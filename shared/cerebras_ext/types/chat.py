@@ -134,8 +134,8 @@ class FunctionDefinition(ClosedModel):
 
     name: str = Field(pattern=NAME_PATTERN, description=f"{NAME_RULE}.")
     description: str | None = None
-    parameters: dict[str, Any] | None = Field(None, description="JSON schema of the arguments.")
-    strict: bool | None = Field(None, description="Constrained arguments; must be the same on every tool.")
+    parameters: dict[str, Any] | None = Field(default=None, description="JSON schema of the arguments.")
+    strict: bool | None = Field(default=None, description="Constrained arguments; must be the same on every tool.")
 
 
 class Tool(ClosedModel):
@@ -175,8 +175,8 @@ class JsonSchema(ClosedModel):
 
     name: str
     description: str | None = None
-    schema_: dict[str, Any] | None = Field(None, alias="schema", description="The JSON schema of the answer.")
-    strict: bool | None = Field(None, description="True enforces the schema by constrained decoding.")
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema", description="The JSON schema of the answer.")
+    strict: bool | None = Field(default=None, description="True enforces the schema by constrained decoding.")
 
 
 class JsonSchemaFormat(ClosedModel):
@@ -206,56 +206,72 @@ class ChatRequest(RequestModel):
     model: str = Field(min_length=1, description="Model id, or endpoint id of a dedicated endpoint.")
     messages: list[Message] = Field(min_length=1, description="The conversation so far.")
     clear_thinking: bool | None = Field(
-        None, description="Whether reasoning of earlier turns is left out of the prompt. Known to zai-glm-4.7."
+        default=None, description="Whether reasoning of earlier turns is left out of the prompt. Known to zai-glm-4.7."
     )
     disable_reasoning: bool | None = Field(
-        None,
+        default=None,
         description="Removed from the service on 2026-07-21; use reasoning_effort='none'.",
         deprecated="removed from the service on 2026-07-21; use reasoning_effort='none'",
     )
-    frequency_penalty: float | None = Field(None, ge=-2, le=2, description="Penalty by frequency of a token so far.")
-    logit_bias: LogitBias | None = Field(None, description="Token id to bias, -100 to 100.")
-    logprobs: bool | None = Field(None, description="Return log probabilities of the output tokens.")
+    frequency_penalty: float | None = Field(
+        default=None, ge=-2, le=2, description="Penalty by frequency of a token so far."
+    )
+    logit_bias: LogitBias | None = Field(default=None, description="Token id to bias, -100 to 100.")
+    logprobs: bool | None = Field(default=None, description="Return log probabilities of the output tokens.")
     max_completion_tokens: int | None = Field(
-        None, ge=-1, description="Limit of generated tokens, reasoning included; -1 for what the context allows."
+        default=None,
+        ge=-1,
+        description="Limit of generated tokens, reasoning included; -1 for what the context allows.",
     )
     max_tokens: int | None = Field(
-        None, ge=-1, description="Older name of max_completion_tokens; written under the new name."
+        default=None, ge=-1, description="Older name of max_completion_tokens; written under the new name."
     )
-    min_completion_tokens: int | None = Field(None, ge=-1, description="Fewest tokens to generate.")
-    min_tokens: int | None = Field(None, ge=-1, description="Older name of min_completion_tokens.")
-    model_parameters: dict[str, Any] | None = Field(None, description="Undocumented; typed in the vendor's SDK.")
-    n: int | None = Field(None, ge=1, description="How many answers to generate.")
-    parallel_tool_calls: bool | None = Field(None, description="Allow several tool calls in one answer.")
-    prediction: Prediction | None = Field(None, description="Predicted output, to speed up small edits of long texts.")
-    presence_penalty: float | None = Field(None, ge=-2, le=2, description="Penalty by presence of a token so far.")
+    min_completion_tokens: int | None = Field(default=None, ge=-1, description="Fewest tokens to generate.")
+    min_tokens: int | None = Field(default=None, ge=-1, description="Older name of min_completion_tokens.")
+    model_parameters: dict[str, Any] | None = Field(
+        default=None, description="Undocumented; typed in the vendor's SDK."
+    )
+    n: int | None = Field(default=None, ge=1, description="How many answers to generate.")
+    parallel_tool_calls: bool | None = Field(default=None, description="Allow several tool calls in one answer.")
+    prediction: Prediction | None = Field(
+        default=None, description="Predicted output, to speed up small edits of long texts."
+    )
+    presence_penalty: float | None = Field(
+        default=None, ge=-2, le=2, description="Penalty by presence of a token so far."
+    )
     prompt_cache_key: str | None = Field(
-        None, max_length=1024, description="Groups requests that share a prompt prefix, for cache hits."
+        default=None, max_length=1024, description="Groups requests that share a prompt prefix, for cache hits."
     )
     reasoning_effort: Literal["none", "low", "medium", "high"] | None = Field(
-        None, description="How much to reason. Which values are known depends on the model."
+        default=None, description="How much to reason. Which values are known depends on the model."
     )
-    reasoning_format: ReasoningFormat | None = Field(None, description="Where reasoning goes in the answer.")
-    response_format: ResponseFormat | None = Field(None, description="Text, any JSON object, or JSON by a schema.")
-    seed: int | None = Field(None, description="Best-effort reproducible sampling.")
+    reasoning_format: ReasoningFormat | None = Field(default=None, description="Where reasoning goes in the answer.")
+    response_format: ResponseFormat | None = Field(
+        default=None, description="Text, any JSON object, or JSON by a schema."
+    )
+    seed: int | None = Field(default=None, description="Best-effort reproducible sampling.")
     service_tier: Literal["priority", "default", "auto", "flex"] | None = Field(
-        None, description="Priority of the request (private preview)."
+        default=None, description="Priority of the request (private preview)."
     )
-    stop: Stop = Field(None, description="Up to 4 sequences that end the answer; not part of it.")
-    stream: bool | None = Field(None, description="Set by the client's methods.")
-    stream_options: StreamOptions | None = Field(None, description="Sent only when set, and only with a stream.")
-    temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature.")
+    stop: Stop = Field(default=None, description="Up to 4 sequences that end the answer; not part of it.")
+    stream: bool | None = Field(default=None, description="Set by the client's methods.")
+    stream_options: StreamOptions | None = Field(
+        default=None, description="Sent only when set, and only with a stream."
+    )
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Sampling temperature.")
     tool_choice: Literal["none", "auto", "required"] | NamedToolChoice | None = Field(
-        None, description="Whether and which tool to call."
+        default=None, description="Whether and which tool to call."
     )
-    tools: list[Tool] | None = Field(None, description="Tools that the model may call.")
-    top_logprobs: int | None = Field(None, ge=0, le=20, description="Most likely tokens to return per position.")
+    tools: list[Tool] | None = Field(default=None, description="Tools that the model may call.")
+    top_logprobs: int | None = Field(
+        default=None, ge=0, le=20, description="Most likely tokens to return per position."
+    )
     top_p: float | None = Field(
-        None, ge=0, le=1, description="Nucleus sampling: share of probability mass to consider."
+        default=None, ge=0, le=1, description="Nucleus sampling: share of probability mass to consider."
     )
-    user: str | None = Field(None, description="Id of the end user, for abuse monitoring.")
+    user: str | None = Field(default=None, description="Id of the end user, for abuse monitoring.")
     extra_body: dict[str, Any] | None = Field(
-        None, exclude=True, description="Members to merge into the body as they are, last."
+        default=None, exclude=True, description="Members to merge into the body as they are, last."
     )
 
 
@@ -266,7 +282,7 @@ class ResponseFunction(OpenModel):
     """Function of a tool call as the service sends it."""
 
     name: str | None = None
-    arguments: str | None = Field(None, description="JSON text; may be malformed or cut off.")
+    arguments: str | None = Field(default=None, description="JSON text; may be malformed or cut off.")
 
 
 class ResponseToolCall(OpenModel):
@@ -294,7 +310,9 @@ class ResponseMessage(OpenModel):
     role: str | None = None
     content: str | None = None
     reasoning: str | None = None
-    reasoning_content: str | None = Field(None, description="Spelling of some gateways; the service says reasoning.")
+    reasoning_content: str | None = Field(
+        default=None, description="Spelling of some gateways; the service says reasoning."
+    )
     tool_calls: list[ResponseToolCall] | None = None
 
     @property
@@ -307,7 +325,9 @@ class ChatChoice(OpenModel):
     """One of the answers."""
 
     index: Annotated[int, NullableIndex] = 0
-    finish_reason: str | None = Field(None, description="stop, length, content_filter, tool_calls, or a newer value.")
+    finish_reason: str | None = Field(
+        default=None, description="stop, length, content_filter, tool_calls, or a newer value."
+    )
     message: ResponseMessage | None = None
     logprobs: LogProbs | None = None
     reasoning_logprobs: LogProbs | None = None

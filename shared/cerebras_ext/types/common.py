@@ -45,31 +45,35 @@ NullableIndex = BeforeValidator(_none_is_zero)
 class StreamOptions(ClosedModel):
     """Options for streaming."""
 
-    include_usage: bool | None = Field(None, description="Ask for token usage at the end of the stream.")
+    include_usage: bool | None = Field(default=None, description="Ask for token usage at the end of the stream.")
 
 
 class PromptTokensDetails(OpenModel):
     """Breakdown of the prompt tokens."""
 
-    cached_tokens: int | None = Field(None, description="Prompt tokens served from the prompt cache.")
-    image_tokens: int | None = Field(None, description="Tokens of image inputs (the place used since 2026-08).")
+    cached_tokens: int | None = Field(default=None, description="Prompt tokens served from the prompt cache.")
+    image_tokens: int | None = Field(default=None, description="Tokens of image inputs (the place used since 2026-08).")
 
 
 class CompletionTokensDetails(OpenModel):
     """Breakdown of the completion tokens."""
 
-    accepted_prediction_tokens: int | None = Field(None, description="Predicted tokens that were used.")
-    rejected_prediction_tokens: int | None = Field(None, description="Predicted tokens that were not used but billed.")
-    reasoning_tokens: int | None = Field(None, description="Tokens spent on reasoning; part of completion_tokens.")
+    accepted_prediction_tokens: int | None = Field(default=None, description="Predicted tokens that were used.")
+    rejected_prediction_tokens: int | None = Field(
+        default=None, description="Predicted tokens that were not used but billed."
+    )
+    reasoning_tokens: int | None = Field(
+        default=None, description="Tokens spent on reasoning; part of completion_tokens."
+    )
 
 
 class Usage(OpenModel):
     """Token counts of one request, over all of its choices."""
 
     prompt_tokens: int | None = None
-    completion_tokens: int | None = Field(None, description="Generated tokens, reasoning included.")
+    completion_tokens: int | None = Field(default=None, description="Generated tokens, reasoning included.")
     total_tokens: int | None = None
-    image_tokens: int | None = Field(None, description="Tokens of image inputs (the place used until 2026-07).")
+    image_tokens: int | None = Field(default=None, description="Tokens of image inputs (the place used until 2026-07).")
     prompt_tokens_details: PromptTokensDetails | None = None
     completion_tokens_details: CompletionTokensDetails | None = None
 
@@ -94,11 +98,11 @@ class Usage(OpenModel):
 class TimeInfo(OpenModel):
     """How long the phases of a request took on the server, in seconds."""
 
-    queue_time: float | None = Field(None, description="Waiting for processing.")
-    prompt_time: float | None = Field(None, description="Processing the input tokens.")
-    completion_time: float | None = Field(None, description="Generating the output tokens.")
-    total_time: float | None = Field(None, description="From submission to completion.")
-    created: int | float | None = Field(None, description="Unix time at which the times were taken.")
+    queue_time: float | None = Field(default=None, description="Waiting for processing.")
+    prompt_time: float | None = Field(default=None, description="Processing the input tokens.")
+    completion_time: float | None = Field(default=None, description="Generating the output tokens.")
+    total_time: float | None = Field(default=None, description="From submission to completion.")
+    created: int | float | None = Field(default=None, description="Unix time at which the times were taken.")
 
     def tokens_per_second(self, usage: Usage | None) -> float | None:
         """Generation speed on the server, or None where a number is missing or zero."""

@@ -57,41 +57,54 @@ class CompletionRequest(RequestModel):
     model: str = Field(min_length=1, description="Model id, or endpoint id of a dedicated endpoint.")
     prompt: Prompt = Field(description="A text, several texts, token ids, or several lists of token ids.")
     best_of: int | None = Field(
-        None, ge=0, le=20, description="Candidates made on the server, best n returned; above n, not with a stream."
+        default=None,
+        ge=0,
+        le=20,
+        description="Candidates made on the server, best n returned; above n, not with a stream.",
     )
-    echo: bool | None = Field(None, description="Return the prompt in front of the completion.")
-    frequency_penalty: float | None = Field(None, ge=-2, le=2, description="Penalty by frequency of a token so far.")
-    grammar_root: str | None = Field(None, description="Root of the grammar for structured output.")
-    logit_bias: LogitBias | None = Field(None, description="Token id to bias, -100 to 100.")
-    logprobs: int | None = Field(None, ge=0, le=20, description="Most likely tokens to return per position.")
-    max_tokens: int | None = Field(None, ge=-1, description="Limit of generated tokens.")
-    min_tokens: int | None = Field(None, ge=-1, description="Fewest tokens to generate; -1 for the longest sequence.")
-    n: int | None = Field(None, ge=1, description="How many completions per prompt.")
-    presence_penalty: float | None = Field(None, ge=-2, le=2, description="Penalty by presence of a token so far.")
+    echo: bool | None = Field(default=None, description="Return the prompt in front of the completion.")
+    frequency_penalty: float | None = Field(
+        default=None, ge=-2, le=2, description="Penalty by frequency of a token so far."
+    )
+    grammar_root: str | None = Field(default=None, description="Root of the grammar for structured output.")
+    logit_bias: LogitBias | None = Field(default=None, description="Token id to bias, -100 to 100.")
+    logprobs: int | None = Field(default=None, ge=0, le=20, description="Most likely tokens to return per position.")
+    max_tokens: int | None = Field(default=None, ge=-1, description="Limit of generated tokens.")
+    min_tokens: int | None = Field(
+        default=None, ge=-1, description="Fewest tokens to generate; -1 for the longest sequence."
+    )
+    n: int | None = Field(default=None, ge=1, description="How many completions per prompt.")
+    presence_penalty: float | None = Field(
+        default=None, ge=-2, le=2, description="Penalty by presence of a token so far."
+    )
     prompt_cache_key: str | None = Field(
-        None, max_length=1024, description="Groups requests that share a prompt prefix, for cache hits."
+        default=None, max_length=1024, description="Groups requests that share a prompt prefix, for cache hits."
     )
-    reasoning_format: ReasoningFormat | None = Field(None, description="Where reasoning goes (deprecated here).")
-    return_raw_tokens: bool | None = Field(None, description="Return token ids instead of text.")
-    seed: int | None = Field(None, description="Best-effort reproducible sampling.")
-    stop: Stop = Field(None, description="Up to 4 sequences that end the completion; not part of it.")
-    stream: bool | None = Field(None, description="Set by the client's methods.")
-    stream_options: StreamOptions | None = Field(None, description="Sent only with a stream.")
-    suffix: str | None = Field(None, description="Sent as given; the service does not support it.")
-    temperature: float | None = Field(None, ge=0, le=2, description="Sampling temperature.")
+    reasoning_format: ReasoningFormat | None = Field(
+        default=None, description="Where reasoning goes (deprecated here)."
+    )
+    return_raw_tokens: bool | None = Field(default=None, description="Return token ids instead of text.")
+    seed: int | None = Field(default=None, description="Best-effort reproducible sampling.")
+    stop: Stop = Field(default=None, description="Up to 4 sequences that end the completion; not part of it.")
+    stream: bool | None = Field(default=None, description="Set by the client's methods.")
+    stream_options: StreamOptions | None = Field(default=None, description="Sent only with a stream.")
+    suffix: str | None = Field(default=None, description="Sent as given; the service does not support it.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Sampling temperature.")
     top_p: float | None = Field(
-        None, ge=0, le=1, description="Nucleus sampling: share of probability mass to consider."
+        default=None, ge=0, le=1, description="Nucleus sampling: share of probability mass to consider."
     )
-    user: str | None = Field(None, description="Id of the end user, for abuse monitoring.")
+    user: str | None = Field(default=None, description="Id of the end user, for abuse monitoring.")
     extra_body: dict[str, Any] | None = Field(
-        None, exclude=True, description="Members to merge into the body as they are, last."
+        default=None, exclude=True, description="Members to merge into the body as they are, last."
     )
 
 
 class CompletionLogProbs(OpenModel):
     """Log probabilities in the form of the completions endpoint: parallel lists, one entry a token."""
 
-    text_offset: list[int] | None = Field(None, description="Offsets in characters, from the start of the prompt.")
+    text_offset: list[int] | None = Field(
+        default=None, description="Offsets in characters, from the start of the prompt."
+    )
     token_logprobs: list[float | None] | None = None
     tokens: list[str] | None = None
     top_logprobs: list[dict[str, float | None] | None] | None = None
@@ -105,7 +118,7 @@ class CompletionChoice(OpenModel):
     """One completion. `text` is empty and `tokens` filled when raw tokens were asked for."""
 
     index: Annotated[int, NullableIndex] = 0
-    finish_reason: str | None = Field(None, description="stop, length, content_filter, or a newer value.")
+    finish_reason: str | None = Field(default=None, description="stop, length, content_filter, or a newer value.")
     text: Annotated[str, BeforeValidator(_null_text)] = ""
     tokens: list[int] | None = None
     logprobs: CompletionLogProbs | None = None

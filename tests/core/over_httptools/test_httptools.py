@@ -95,6 +95,8 @@ def test_the_end_of_the_connection_ends_only_a_body_without_a_length(raw: bytes,
         HEAD + b"x: " + b"y" * HEAD_BYTES + b"\r\n",
         b"HTTP/1.1 100 Continue\r\n\r\n" * (HEAD_BYTES // 20),
         b"\x16\x03\x01\x02\x00",
+        HEAD + b"transfer-encoding: chunked\r\n\r\n0\r\n" + b"x: y\r\n" * (HEAD_BYTES // 5),
+        HEAD + b"transfer-encoding: chunked\r\n\r\n1;" + b"x" * 2 * HEAD_BYTES,
     ],
 )
 def test_what_is_no_answer_is_a_protocol_error(raw: bytes) -> None:
@@ -121,6 +123,33 @@ def test_bytes_after_an_answer_end_its_connection_and_nothing_else(extra: bytes)
 def test_which_connections_can_be_used_again(raw: bytes, reusable: bool) -> None:
     answer = read(raw, 4096)[0]
     assert (answer.complete, answer.reusable) == (True, reusable)
+
+
+@pytest.mark.parametrize("said", ["close", "foo, Close"])
+def test_a_request_that_is_the_last_of_its_connection_closes_it(server: Server, said: str) -> None:
+    server.script = [Answer((b"{}",))]
+    transport = HttptoolsTransport(ssl.create_default_context(), 30)
+    request = httpx.Request("POST", server.url, headers={"Connection": said}, content=b"{}")
+    for count in (1, 2):
+        response = transport.handle_request(request)
+        response.read()
+        response.close()
+        assert server.connections == count
+
+
+def test_a_header_with_spaces_behind_its_value_means_the_same() -> None:
+    raw = HEAD + b"X-A: \t b \t \r\nTransfer-Encoding: chunked \r\n\r\n5\r\nhello\r\n"
+    answer, body = read(raw, 4096)
+    assert dict(answer.headers)[b"X-A"] == b"b"
+    assert body == b"hello"
+    with pytest.raises(httpx.RemoteProtocolError):
+        answer.feed(b"")
+
+
+@pytest.mark.parametrize("header", [("Content-Length", "1"), ("content-length", "3"), ("Transfer-Encoding", "chunked")])
+def test_a_header_cannot_tell_of_another_body(header: tuple[str, str]) -> None:
+    with pytest.raises(httpx.LocalProtocolError):
+        _message(httpx.Request("POST", "http://h/v1", headers=[header], content=b"{}"))
 
 
 @pytest.mark.parametrize("header", [("x", "a\r\nb: c"), ("x", "a\nb"), ("x\r\n", "a"), ("x", "a\0b"), ("x", "a\rb")])
@@ -246,6 +275,12 @@ def test_a_response_that_was_given_up_does_not_read_the_next_one(server: Server)
     first.stream.close()
     assert transport.handle_request(request).read() == b"next"
     transport.close()
+
+
+def test_a_long_body_in_long_pieces_is_no_long_head() -> None:
+    piece = b"%x\r\n%s\r\n" % (3 * HEAD_BYTES, b"a" * 3 * HEAD_BYTES)
+    answer, body = read(HEAD + b"transfer-encoding: chunked\r\n\r\n" + 3 * piece + b"0\r\n\r\n", 4096)
+    assert (len(body), answer.complete) == (9 * HEAD_BYTES, True)
 
 
 def test_http2_and_a_missing_package_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
