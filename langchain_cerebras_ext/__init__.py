@@ -15,18 +15,19 @@ from langchain_cerebras_ext.registration import register
 
 if TYPE_CHECKING:
     from langchain_cerebras_ext.llm import CerebrasLLM
+else:  # out of sight of type checkers, which take a module with `__getattr__` to have every name
+
+    def __getattr__(name: str) -> Any:
+        """Load the text model at its first use: most programs chat only."""
+        if name != "CerebrasLLM":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from langchain_cerebras_ext.llm import CerebrasLLM
+
+        globals()[name] = CerebrasLLM
+        return CerebrasLLM
+
 
 __all__ = ["CerebrasError", "CerebrasLLM", "ChatCerebras", "__version__", "errors", "register"]
-
-
-def __getattr__(name: str) -> Any:
-    """Load the text model at its first use: most programs chat only."""
-    if name != "CerebrasLLM":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from langchain_cerebras_ext.llm import CerebrasLLM
-
-    globals()[name] = CerebrasLLM
-    return CerebrasLLM
 
 
 def __dir__() -> list[str]:

@@ -74,9 +74,9 @@ class CerebrasBase(Connected):
     """Fields of the class that are fields of the request too."""
     _field_names: ClassVar[frozenset[str]] = frozenset()
 
-    streaming: bool = Field(False, description="Whether a call that could do without a stream uses one.")
+    streaming: bool = Field(default=False, description="Whether a call that could do without a stream uses one.")
     include_response_headers: bool = Field(
-        False, description="Put the response headers that hold no secret into the metadata of an answer."
+        default=False, description="Put the response headers that hold no secret into the metadata of an answer."
     )
     model_kwargs: dict[str, Any] = Field(
         default_factory=dict, description="Members of the request body that are sent as they are."
@@ -85,7 +85,7 @@ class CerebrasBase(Connected):
     frequency_penalty: float | None = request_field("frequency_penalty")
     logit_bias: dict[str, float] | None = request_field("logit_bias")
     max_tokens: int | None = Field(
-        None, description="Limit of generated tokens, reasoning included; -1 for what the context allows."
+        default=None, description="Limit of generated tokens, reasoning included; -1 for what the context allows."
     )
     min_tokens: int | None = request_field("min_tokens")
     n: int | None = request_field("n")
@@ -106,7 +106,7 @@ class CerebrasBase(Connected):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Note which fields go into a request, once for the class instead of at each call."""
         super().__pydantic_init_subclass__(**kwargs)
-        known = cls._request_type.model_fields
+        known = cls._request_type.model_fields if hasattr(cls, "_request_type") else ()
         cls._level_names = tuple(name for name in cls.model_fields if name in known)
         cls._field_names = frozenset(cls.model_fields)
 

@@ -96,12 +96,12 @@ class ChatCerebras(CerebrasBase, BaseChatModel):
     _call_settings: ClassVar[frozenset[str]] = _OWN_OPTIONS
 
     replay_reasoning: ReplayReasoning = Field(
-        "reasoning",
+        default="reasoning",
         description="How the reasoning of earlier answers of Cerebras models is sent: in its own member, as a <think> "
         "block in the content (think_tags; what GLM and Qwen document), or not at all (off).",
     )
     split_think_tags: bool = Field(
-        False, description="Move a <think> block at the beginning of the content to the reasoning."
+        default=False, description="Move a <think> block at the beginning of the content to the reasoning."
     )
 
     clear_thinking: bool | None = _chat_field("clear_thinking")

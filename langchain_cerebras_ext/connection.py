@@ -69,46 +69,60 @@ class Connected(Serializable):
 
     model: str = Field(min_length=1, description="Model id, or endpoint id of a dedicated endpoint.")
     api_key: SecretStr | SkipJsonSchema[Callable[[], str]] | None = Field(
-        None, repr=False, description=f"The key, or a function that returns one; default {KEY_VARIABLE}."
+        default=None, repr=False, description=f"The key, or a function that returns one; default {KEY_VARIABLE}."
     )
     base_url: str | None = Field(
-        None, description="With or without /v1; default CEREBRAS_BASE_URL, CEREBRAS_API_BASE, else the public service."
+        default=None,
+        description="With or without /v1; default CEREBRAS_BASE_URL, CEREBRAS_API_BASE, else the public service.",
     )
     timeout: Timeout | None = Field(
-        None, description="Seconds between two pieces of an answer (5 s at most to connect); 60. None on whole streams."
+        default=None,
+        description="Seconds between two pieces of an answer (5 s at most to connect); 60. None on whole streams.",
     )
-    max_retries: int | None = Field(None, description="Repetitions after the first request, from 0; 2.")
-    max_retry_wait: float | None = Field(None, description="Longest wait in seconds taken from retry-after; 60.")
+    max_retries: int | None = Field(default=None, description="Repetitions after the first request, from 0; 2.")
+    max_retry_wait: float | None = Field(
+        default=None, description="Longest wait in seconds taken from retry-after; 60."
+    )
     default_headers: Mapping[str, str] | None = Field(
-        None, exclude=True, repr=False, description="Headers of every request. Never serialised: they may hold secrets."
+        default=None,
+        exclude=True,
+        repr=False,
+        description="Headers of every request. Never serialised: they may hold secrets.",
     )
     proxy: str | None = Field(
-        None, exclude=True, repr=False, description="Proxy URL; default from HTTP(S)_PROXY and NO_PROXY."
+        default=None, exclude=True, repr=False, description="Proxy URL; default from HTTP(S)_PROXY and NO_PROXY."
     )
     verify: bool | str | os.PathLike[str] | ssl.SSLContext | None = Field(
-        None, exclude=True, description="False, a CA file or folder, or an ssl.SSLContext."
+        default=None, exclude=True, description="False, a CA file or folder, or an ssl.SSLContext."
     )
-    http2: bool | None = Field(None, description='Offer HTTP/2 (extra "http2").')
+    http2: bool | None = Field(default=None, description="Offer HTTP/2 (extra `http2`; over httpx only).")
     payload: Payload | None = Field(
-        None, description="Encoding of request bodies: json, msgpack, gzip, msgpack+gzip, or auto (gzip from 4 KiB)."
+        default=None,
+        description="Encoding of request bodies: json, msgpack, gzip, msgpack+gzip, or auto (gzip from 4 KiB).",
     )
     queue_threshold: int | None = Field(
-        None, description="Longest average queue time in milliseconds, 50 to 20000, for service tiers flex and auto."
+        default=None,
+        description="Longest average queue time in milliseconds, 50 to 20000, for service tiers flex and auto.",
     )
     stream_idle_timeout: float | None = Field(
-        None, description="Seconds without an event of a stream, comments not counted."
+        default=None, description="Seconds without an event of a stream, comments not counted."
     )
     transport: Transport | None = Field(
-        None, description='What carries async calls: httpx, or aiohttp (extra "aiohttp"), which needs less CPU time.'
+        default=None,
+        description="What carries the calls: httpx; for less CPU time httptools (extra `httptools`; without a proxy), "
+        "or aiohttp (extra `aiohttp`; async calls only).",
     )
     coalesce: bool | None = Field(
-        None, description="Join text and reasoning that one read of the network brought; nothing waits for it."
+        default=None, description="Join text and reasoning that one read of the network brought; nothing waits for it."
     )
     http_client: HTTPClient | None = Field(
-        None, exclude=True, repr=False, description="Client to use as it is for sync calls, and never to close."
+        default=None, exclude=True, repr=False, description="Client to use as it is for sync calls, and never to close."
     )
     http_async_client: AsyncHTTPClient | None = Field(
-        None, exclude=True, repr=False, description="Client to use as it is for async calls, and never to close."
+        default=None,
+        exclude=True,
+        repr=False,
+        description="Client to use as it is for async calls, and never to close.",
     )
 
     _clients: _Clients = PrivateAttr(default_factory=_Clients)

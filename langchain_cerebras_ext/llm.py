@@ -66,7 +66,7 @@ class CerebrasLLM(CerebrasBase, BaseLLM):
     _request_type: ClassVar[type[ChatRequest | CompletionRequest]] = CompletionRequest
     _call_settings: ClassVar[frozenset[str]] = frozenset((TOKEN_IDS_OPTION, "include_response_headers"))
 
-    batch_size: int = Field(20, ge=1, description="Most prompts to send in one request.")
+    batch_size: int = Field(default=20, ge=1, description="Most prompts to send in one request.")
 
     best_of: int | None = request_field("best_of")
     echo: bool | None = request_field("echo")

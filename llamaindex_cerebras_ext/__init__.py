@@ -22,19 +22,19 @@ from llamaindex_cerebras_ext.errors import (
 
 if TYPE_CHECKING:
     from llamaindex_cerebras_ext.completion import CerebrasCompletion
+else:  # out of sight of type checkers, which take a module with `__getattr__` to have every name
+
+    def __getattr__(name: str) -> Any:
+        """Import the class of the older endpoint when it is asked for: most programs do without."""
+        if name == "CerebrasCompletion":
+            return _completion_class()
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _completion_class() -> type["CerebrasCompletion"]:
     from llamaindex_cerebras_ext.completion import CerebrasCompletion
 
     return CerebrasCompletion
-
-
-def __getattr__(name: str) -> Any:
-    """Import the class of the older endpoint when it is asked for: most programs do without."""
-    if name == "CerebrasCompletion":
-        return _completion_class()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

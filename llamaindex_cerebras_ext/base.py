@@ -121,41 +121,50 @@ class CerebrasBase(LLM):
         default_factory=dict, description="Request fields and call options of every call; they win over the fields."
     )
     context_window: int | None = Field(
-        None, gt=0, description="Tokens that fit; default from the catalog of models, else a careful guess."
+        default=None, gt=0, description="Tokens that fit; default from the catalog of models, else a careful guess."
     )
     api_key: KeyField = Field(
-        None, exclude=True, repr=False, description="The key, or a function that returns it; default CEREBRAS_API_KEY."
+        default=None,
+        exclude=True,
+        repr=False,
+        description="The key, or a function that returns it; default CEREBRAS_API_KEY.",
     )
     api_base: UrlField = Field(
-        None, description="Base URL, with or without /v1; default CEREBRAS_BASE_URL, else the public service."
+        default=None, description="Base URL, with or without /v1; default CEREBRAS_BASE_URL, else the public service."
     )
     timeout: TimeoutField = Field(
-        None, description="Seconds between two pieces of an answer, or an httpx.Timeout; default 60, 5 to connect."
+        default=None,
+        description="Seconds between two pieces of an answer, or an httpx.Timeout; default 60, 5 to connect.",
     )
-    max_retries: int = Field(DEFAULT_MAX_RETRIES, ge=0, description="Repetitions after the first request.")
+    max_retries: int = Field(default=DEFAULT_MAX_RETRIES, ge=0, description="Repetitions after the first request.")
     max_retry_wait: float | None = Field(
-        None, ge=0, description="Longest wait in seconds that the service may ask for; default 60."
+        default=None, ge=0, description="Longest wait in seconds that the service may ask for; default 60."
     )
-    default_headers: HeadersField = Field(None, repr=False, description="Headers of every request.")
-    proxy: UrlField = Field(None, repr=False, description="Proxy URL; default from HTTP(S)_PROXY and NO_PROXY.")
-    verify: VerifyField = Field(True, description="False, a CA file or folder, or an ssl.SSLContext.")
-    http2: bool = Field(False, description="Offer HTTP/2; needs the extra `http2`.")
-    payload: Payload = Field("json", description="Encoding of request bodies; see cerebras_ext.Client.")
+    default_headers: HeadersField = Field(default=None, repr=False, description="Headers of every request.")
+    proxy: UrlField = Field(default=None, repr=False, description="Proxy URL; default from HTTP(S)_PROXY and NO_PROXY.")
+    verify: VerifyField = Field(default=True, description="False, a CA file or folder, or an ssl.SSLContext.")
+    http2: bool = Field(default=False, description="Offer HTTP/2 (extra `http2`; over httpx only).")
+    payload: Payload = Field(
+        default="json",
+        description="Encoding of request bodies: json, msgpack, gzip, msgpack+gzip, or auto (gzip from 4 KiB).",
+    )
     queue_threshold: int | None = Field(
-        None, description="Longest average queue time in milliseconds, for service tiers flex and auto."
+        default=None, description="Longest average queue time in milliseconds, for service tiers flex and auto."
     )
-    stream_idle_timeout: float | None = Field(None, gt=0, description="Seconds without an event of a stream.")
+    stream_idle_timeout: float | None = Field(default=None, gt=0, description="Seconds without an event of a stream.")
     transport: Transport = Field(
-        "httpx", description="What carries async calls: httpx, or aiohttp (extra `aiohttp`), which needs less CPU time."
+        default="httpx",
+        description="What carries the calls: httpx; for less CPU time httptools (extra `httptools`; without a proxy), "
+        "or aiohttp (extra `aiohttp`; async calls only).",
     )
     coalesce: bool = Field(
-        False, description="Join text and reasoning that one read of the network brought; nothing waits for it."
+        default=False, description="Join text and reasoning that one read of the network brought; nothing waits for it."
     )
     http_client: SkipJsonSchema[HTTPClient | None] = Field(
-        None, exclude=True, repr=False, description="Client for sync calls, used as it is and never closed."
+        default=None, exclude=True, repr=False, description="Client for sync calls, used as it is and never closed."
     )
     async_http_client: SkipJsonSchema[AsyncHTTPClient | None] = Field(
-        None, exclude=True, repr=False, description="Client for async calls, used as it is and never closed."
+        default=None, exclude=True, repr=False, description="Client for async calls, used as it is and never closed."
     )
 
     _clients: _Clients = PrivateAttr(default_factory=_Clients)
@@ -195,7 +204,10 @@ class CerebrasBase(LLM):
         options = {name: value for name, value in self.additional_kwargs.items() if name not in CALL_OPTIONS}
         if options:
             self.request_type.check_fields(options)
-        if not given.isdisjoint(_CONNECTION_FIELDS):
+        connection = given & _CONNECTION_FIELDS
+        if connection == {"api_base"} and self.api_base:
+            normalize_base_url(self.api_base, "api_base")  # the rest are defaults
+        elif connection:
             self._check_connection()
         return self
 

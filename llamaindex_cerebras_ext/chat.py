@@ -98,14 +98,14 @@ class Cerebras(StructuredOutput, FunctionCallingLLM):
     extra_body: dict[str, Any] | None = _field("extra_body")
 
     is_function_calling_model: bool = Field(
-        True, description="Whether LlamaIndex may give the model tools; False makes its agents prompt for them."
+        default=True, description="Whether LlamaIndex may give the model tools; False makes its agents prompt for them."
     )
     replay_reasoning: ReplayReasoning = Field(
-        "reasoning",
+        default="reasoning",
         description="How thinking of earlier turns is sent: as reasoning, as a <think> block of the text, or off.",
     )
     split_think_tags: bool = Field(
-        False, description="Move a leading <think> block of an answer's text into its thinking."
+        default=False, description="Move a leading <think> block of an answer's text into its thinking."
     )
 
     _partial_arguments: PartialArguments = PrivateAttr(default_factory=PartialArguments)

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from cerebras_ext.errors import RequestValidationError, nearest_name
-from cerebras_ext.settings import normalize_base_url
+from cerebras_ext.settings import SettingsOptions, normalize_base_url
 
 ALIASES: Mapping[str, str] = {
     "base_url": "api_base",
@@ -20,6 +20,9 @@ ALIASES: Mapping[str, str] = {
     "http_async_client": "async_http_client",
 }
 """Other names of fields."""
+
+
+_SETTINGS = frozenset(SettingsOptions.__annotations__)
 
 
 def _is(*values: Any) -> Callable[[Any], bool]:
@@ -63,6 +66,8 @@ def constructor_fields(cls: type[BaseModel], data: Mapping[str, Any]) -> dict[st
             since one may be a key.
     """
     known_fields = cls.__pydantic_fields__
+    if None in data.values():  # what a configuration says for a setting that is not set
+        data = {name: value for name, value in data.items() if value is not None or name not in _SETTINGS}
     if data.keys() <= known_fields.keys() and "top_logprobs" not in data:
         return dict(data)
     fields: dict[str, Any] = {}

@@ -34,7 +34,7 @@ class StructuredOutput(CerebrasBase):
     """
 
     strict: bool | None = Field(
-        None,
+        default=None,
         description="Constrained decoding. True: of structured output and of tool arguments, and a class without a "
         "strict form is refused; False: of neither; None: of structured output, where the class has a strict form.",
     )

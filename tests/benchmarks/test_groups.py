@@ -22,7 +22,7 @@ from benchmarks.measure import Candidate, in_process
 from benchmarks.outcome import Part, merge
 from benchmarks.processes import Task, run_group
 from benchmarks.scenarios import Scenario
-from benchmarks.sections import SECTIONS, Section, plan
+from benchmarks.sections import SECTIONS, Section, plan, startup
 from benchmarks.server import Address, Server
 from benchmarks.targets import Figure
 
@@ -234,6 +234,16 @@ def test_a_server_has_the_last_core_though_its_parent_is_bound_to_the_first() ->
     code += "print(found == {CORES[-1]} and os.sched_getaffinity(0) == {CORES[0]})"
     _, printed = in_process(f"import sys; sys.path.insert(0, {str(processes.ROOT)!r})\n{code}")
     assert printed == "True\n"
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_the_framework_that_our_import_is_held_against_has_nothing_that_ours_does_without(framework: str) -> None:
+    codes = startup._IMPORTS[framework]
+    floor, ours = (
+        set(in_process(f"{codes[name]}\nimport sys; print(*sys.modules)")[1].split())
+        for name in ("framework and httpx", "ours")
+    )
+    assert floor - ours == set()
 
 
 class _Subject:

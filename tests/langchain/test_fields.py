@@ -135,6 +135,14 @@ async def test_unknown_call_option_raises_with_the_nearest_name_and_sends_nothin
 
 
 @pytest.mark.parametrize("path", PATHS)
+async def test_a_setting_given_with_a_call_is_told_where_it_belongs(path: str) -> None:
+    service = Service()
+    with pytest.raises(RequestValidationError, match="transport: a setting of the client or model"):
+        await PATHS[path](service.model(), "hi", transport="httptools")
+    assert not service.requests
+
+
+@pytest.mark.parametrize("path", PATHS)
 async def test_private_options_of_frameworks_never_reach_the_wire(path: str) -> None:
     service = Service()
     model = service.model().bind(ls_structured_output_format={"kwargs": {}, "schema": {}}, stream_usage=True)

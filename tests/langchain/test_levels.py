@@ -10,7 +10,7 @@ import pytest
 from langchain_core.language_models import BaseChatModel
 
 from cerebras_ext.body import merge_levels
-from langchain_cerebras_ext import ChatCerebras
+from langchain_cerebras_ext import CerebrasLLM, ChatCerebras
 from langchain_cerebras_ext.base import CerebrasBase
 from tests.langchain.models import CLASSES, KEY
 
@@ -64,6 +64,21 @@ def test_fields_that_a_subclass_adds_or_changes_are_sent() -> None:
     limited.max_tokens = 5
     with pytest.raises(ValueError, match="max_tokens"):
         limited._merged(None, {})
+
+
+def test_base_classes_of_ones_own_need_not_say_which_request_they_make() -> None:
+    class Own(CerebrasBase):
+        shade: str = "blue"
+        seed: int | None = 7
+
+    class OwnChat(Own, ChatCerebras):
+        pass
+
+    class OwnText(Own, CerebrasLLM):
+        pass
+
+    for cls in (OwnChat, OwnText):
+        assert cls(model="m", api_key=KEY, shade="red")._merged(None, {}) == {"model": "m", "seed": 7}
 
 
 @both

@@ -145,6 +145,7 @@ def test_a_model_is_needed(cls: type[CerebrasBase], model: Any) -> None:
         ({"stop": ["a"] * 5}, "stop"),
         ({"additional_kwargs": {"temperature": 2.5}}, "temperature: "),
         ({"additional_kwargs": {"seeed": 1}}, "seeed: unknown field; did you mean 'seed'"),
+        ({"additional_kwargs": {"transport": "httptools"}}, "transport: a setting of the client or model"),
         ({"timeout": -1}, "timeout: must be a positive number"),
         ({"queue_threshold": 1}, "queue_threshold: must be 50 to 20000"),
         ({"api_base": "ftp://x"}, "must be an http or https URL"),
@@ -158,6 +159,12 @@ def test_values_out_of_range_are_refused_when_the_llm_is_made(
 ) -> None:
     with pytest.raises(ValidationError, match=text):
         cls(model="m", **fields)
+
+
+@pytest.mark.parametrize("name", ["transport", "payload", "coalesce", "http2", "max_retries", "verify", "timeout"])
+def test_a_setting_that_is_none_is_not_set(cls: type[CerebrasBase], name: str) -> None:
+    assert getattr(cls(model="m", **{name: None}), name) == getattr(cls(model="m"), name)
+    assert cls.from_config({"model": "m", name: None}).to_dict() == cls(model="m").to_dict()
 
 
 @pytest.mark.parametrize(("alias", "name"), [item for item in ALIASES.items() if item[1] != "model"])

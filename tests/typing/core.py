@@ -3,6 +3,7 @@
 from typing import Any, assert_type
 
 from cerebras_ext import AsyncClient, ChatDelta, ChatResponse, Client, CompletionDelta, CompletionResponse
+from cerebras_ext.strict_schema import NoSuchName as _  # type: ignore[attr-defined]  # noqa: F401
 from cerebras_ext.types import UserMessage
 
 

@@ -6,6 +6,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk
 from langchain_core.outputs import LLMResult
 
 from langchain_cerebras_ext import CerebrasLLM, ChatCerebras, register
+from langchain_cerebras_ext import NoSuchName as _  # type: ignore[attr-defined]  # noqa: F401
 
 
 def chat_paths(chat: ChatCerebras) -> None:

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from cerebras_ext import errors
 from llamaindex_cerebras_ext import Cerebras, CerebrasCompletion
+from llamaindex_cerebras_ext import NoSuchName as _  # type: ignore[attr-defined]  # noqa: F401
 
 
 class Place(BaseModel):
