@@ -131,7 +131,15 @@ class Bench:
             )
 
     def ratio(
-        self, key: str, samples: dict[str, Sample], over: str, under: str, *, best: str = "", values: str = "cpu"
+        self,
+        key: str,
+        samples: dict[str, Sample],
+        over: str,
+        under: str,
+        *,
+        best: str = "",
+        best_under: str = "",
+        values: str = "cpu",
     ) -> None:
         """Keep the ratio of two candidates under a target's key, where both were measured.
 
@@ -141,11 +149,13 @@ class Bench:
             over: Name of the candidate above the line.
             under: Name of the one below.
             best: Name of the one above the line with the options for speed.
+            best_under: Name of the one below that; default the same.
             values: `cpu` or `wall`.
         """
         if over in samples and under in samples:
             value, spread = ratio(samples[over], samples[under], values)
-            fast = ratio(samples[best], samples[under], values)[0] if best in samples else None
+            below = samples.get(best_under or under)
+            fast = ratio(samples[best], below, values)[0] if best in samples and below is not None else None
             self.figures[key] = Figure(value, spread, fast)
 
 

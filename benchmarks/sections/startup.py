@@ -19,10 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _IMPORTS: dict[str, dict[str, str]] = {
     "plain": {"core": "import cerebras_ext", "httpx": "import httpx", "sdk": "import cerebras.cloud.sdk"},
     "langchain": {
-        "framework and httpx": (
-            "import langchain_core.language_models.chat_models, langchain_core.language_models.llms, httpx"
-        ),
-        # The adapters import their classes at first use of the name, so the name is asked for.
+        # Nothing that the chat model does without, such as the text models: that would flatter it.
+        "framework and httpx": "import langchain_core.language_models.chat_models, httpx",
         "ours": "import langchain_cerebras_ext; langchain_cerebras_ext.ChatCerebras",
         "incumbent": "import langchain_cerebras",
     },
