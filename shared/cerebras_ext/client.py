@@ -148,8 +148,8 @@ class Client(BaseClient[httpx.Client]):
     def _ask(self, endpoint: Endpoint[RequestT, ResponseT, DeltaT], call: Call) -> ResponseT:
         retry = self._retry()
         while True:
-            content, headers = self._exchange(call, retry)
             try:
+                content, headers = self._exchange_once(call)
                 return read_response(endpoint, content, call, headers, self._error_types)
             except CerebrasError as error:
                 self._pause(retry, error)
@@ -221,13 +221,17 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
 
     async def chat(self, request: ChatInput = None, /, **keywords: Unpack[ChatKeywords]) -> ChatResponse:
         """Ask for a chat answer; see `Client.chat`."""
-        return await self._ask(CHAT, self._prepare(CHAT, request, keywords, stream=False))
+        call = self._prepare(CHAT, request, keywords, stream=False)
+        del request, keywords  # garbage collections walk all that calls hold while they wait
+        return await self._ask(CHAT, call)
 
     async def complete(
         self, request: CompletionInput = None, /, **keywords: Unpack[CompletionKeywords]
     ) -> CompletionResponse:
         """Ask for a text completion; see `Client.complete`."""
-        return await self._ask(COMPLETION, self._prepare(COMPLETION, request, keywords, stream=False))
+        call = self._prepare(COMPLETION, request, keywords, stream=False)
+        del request, keywords
+        return await self._ask(COMPLETION, call)
 
     def stream_chat(
         self,
@@ -303,8 +307,8 @@ class AsyncClient(BaseClient[httpx.AsyncClient]):
     async def _ask(self, endpoint: Endpoint[RequestT, ResponseT, DeltaT], call: Call) -> ResponseT:
         retry = self._retry()
         while True:
-            content, headers = await self._exchange(call, retry)
             try:
+                content, headers = await self._exchange_once(call)
                 return read_response(endpoint, content, call, headers, self._error_types)
             except CerebrasError as error:
                 await self._pause(retry, error)

@@ -58,7 +58,7 @@ class Call:
 
     method: str
     url: httpx.URL
-    headers: list[tuple[str, str]] = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = field(repr=False)
     content: bytes = field(repr=False)
     timeout: httpx.Timeout
     own_timeout: bool
@@ -68,7 +68,7 @@ class Call:
     def build(self) -> httpx.Request:
         """Return a new HTTP request: what `httpx.Request` makes of the content, in a quarter of the time."""
         names = {name.lower() for name, _ in self.headers}
-        headers = self.headers.copy()
+        headers = list(self.headers)
         if "host" not in names:
             headers.insert(0, ("Host", self.url.netloc.decode("ascii")))
         if self.content and "content-length" not in names:
@@ -158,7 +158,7 @@ def prepare(
     own_timeout = options.timeout is not None or not settings.timeout_is_default
     url = make_url(settings.base_url, path)
     headers = make_headers(settings, key, options, described, stream=stream)
-    return Call(method, url, list(headers.items()), content, timeout, own_timeout, body or {}, key.get_secret_value())
+    return Call(method, url, tuple(headers.items()), content, timeout, own_timeout, body or {}, key.get_secret_value())
 
 
 def connection_error(error: httpx.HTTPError, call: Call) -> errors.CerebrasError:

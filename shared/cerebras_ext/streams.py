@@ -219,45 +219,39 @@ class AsyncStream(_StreamBase[DeltaT, ResponseT]):
             self._answer = self._whole
             yield self._endpoint.split(self._whole)
             return
+        # One generator and not two, as in the sync twin: each costs every piece a step.
         try:
             while True:
+                assert self._opened is not None
+                state = self._state(self._opened.headers)
+                pieces = _async_pieces(self._opened)
                 try:
-                    async for deltas in self._attempt():
-                        yield deltas
+                    try:
+                        async for data in pieces:
+                            deltas = state.feed(data)
+                            if deltas:
+                                yield self._note(deltas)
+                            if state.done:
+                                break
+                    except httpx.HTTPError as error:
+                        self._broken(error, state)
+                    rest = state.finish()
+                    if rest:
+                        yield self._note(rest)
+                        state.check_complete()
+                    if state.done_early:
+                        await _drain_async(pieces)
+                    await self.aclose()
+                    self._answer = state.response()
                     return
                 except CerebrasError as error:
+                    await self.aclose()
                     if self._handed_out:
                         raise
                     await self._pause(self._retry, error)
                 self._opened = await self._opener(self._call, self._retry)
         finally:
-            # Not through the inner generator: a loop that shuts down closes all of them at once, each by itself.
             await self.aclose()
-
-    async def _attempt(self) -> AsyncIterator[list[DeltaT]]:
-        opened = self._opened
-        assert opened is not None
-        state = self._state(opened.headers)
-        pieces = _async_pieces(opened)
-        try:
-            try:
-                async for data in pieces:
-                    deltas = state.feed(data)
-                    if deltas:
-                        yield self._note(deltas)
-                    if state.done:
-                        break
-            except httpx.HTTPError as error:
-                self._broken(error, state)
-            rest = state.finish()
-            if rest:
-                yield self._note(rest)
-                state.check_complete()
-            if state.done_early:
-                await _drain_async(pieces)
-        finally:
-            await self.aclose()
-        self._answer = state.response()
 
     async def __aiter__(self) -> AsyncIterator[DeltaT]:
         try:
@@ -300,11 +294,13 @@ def _is_plain(response: httpx.Response) -> bool:
 
 
 def _pieces(response: httpx.Response) -> Iterator[bytes]:
-    return response.iter_raw() if _is_plain(response) else response.iter_bytes()
+    assert isinstance(response.stream, httpx.SyncByteStream)
+    return iter(response.stream) if _is_plain(response) else response.iter_bytes()
 
 
 def _async_pieces(response: httpx.Response) -> AsyncIterator[bytes]:
-    return response.aiter_raw() if _is_plain(response) else response.aiter_bytes()
+    assert isinstance(response.stream, httpx.AsyncByteStream)
+    return aiter(response.stream) if _is_plain(response) else response.aiter_bytes()
 
 
 def _drain(response: httpx.Response) -> None:
