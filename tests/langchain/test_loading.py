@@ -19,8 +19,8 @@ from langchain_cerebras_ext.llm import CerebrasLLM
 
 FLOOR = "import langchain_core.language_models.chat_models, langchain_core.runnables, httpx, gzip"
 OURS = {
-    "arguments", "base", "chat", "chunks", "connection", "content", "errors", "from_wire", "keywords", "partial_json",
-    "profiles", "registration", "to_wire", "tokens",
+    "base", "chat", "chunks", "connection", "content", "errors", "from_wire", "keywords", "partial_json", "profiles",
+    "registration", "to_wire", "tokens",
 }  # fmt: skip
 """Modules that every user of the chat model pays for. Tools, schemas, events and the text model are none of them."""
 
