@@ -99,12 +99,6 @@ class _Stream(httpx.AsyncByteStream):
         except (httpx.TransportError, aiohttp.ClientError, OSError) as error:
             _reraise(error)
 
-    def __del__(self) -> None:
-        # What was dropped as its loop ended, when nobody could wait for the closing any more; aiohttp would warn of it.
-        response = getattr(self._stream, "_aiohttp_response", None)
-        if response is not None and not response.closed:
-            response.close()
-
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
     """Connections of one event loop over aiohttp; opened at first use.
