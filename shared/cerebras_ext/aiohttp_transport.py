@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ssl
+import weakref
 from collections.abc import AsyncIterator
 from typing import NoReturn
 
@@ -46,9 +47,12 @@ def httpx_error(error: Exception) -> httpx.TransportError | None:
 
 def _reraise(error: Exception) -> NoReturn:
     mapped = httpx_error(error)
+    seen: set[int] = set()
     chain: list[BaseException | None] = [error]
-    for inner in chain:  # aiohttp's frames hold the headers, and with them the key, which error trackers show
-        if inner is not None and inner not in chain[: chain.index(inner)]:
+    while chain:  # aiohttp's frames hold the headers, and with them the key, which error trackers show
+        inner = chain.pop()
+        if inner is not None and id(inner) not in seen:  # errors may refer to each other
+            seen.add(id(inner))
             inner.__traceback__ = None
             chain += inner.__cause__, inner.__context__
     if mapped is None or mapped is error:
@@ -85,6 +89,7 @@ class _Upload(httpx.AsyncByteStream):
 class _Stream(httpx.AsyncByteStream):
     def __init__(self, stream: httpx.AsyncByteStream) -> None:
         self._stream = stream
+        self._failed = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
@@ -92,12 +97,23 @@ class _Stream(httpx.AsyncByteStream):
                 yield data
         except (httpx.TransportError, aiohttp.ClientError, OSError) as error:
             _reraise(error)
+        except RuntimeError as error:  # as aiohttp says that a connection is closed already
+            if self._failed:
+                raise httpx.ReadError(str(error)) from None
+            raise
 
     async def aclose(self) -> None:
         try:
             await self._stream.aclose()
         except (httpx.TransportError, aiohttp.ClientError, OSError) as error:
             _reraise(error)
+
+    def fail(self) -> None:
+        """Let the one that reads know that the connection is closed; aiohttp forgets it and its timeout."""
+        self._failed = True
+        response = getattr(self._stream, "_aiohttp_response", None)
+        if response is not None:
+            response.content.set_exception(aiohttp.ClientConnectionError("the connection was closed"))
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
@@ -112,6 +128,8 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     def __init__(self, context: ssl.SSLContext, proxy: httpx.Proxy | None, idle_seconds: float) -> None:
         self._context = context
         self._idle_seconds = idle_seconds
+        self._closed = False
+        self._streams: weakref.WeakSet[_Stream] = weakref.WeakSet()
         self._inner = httpx_aiohttp.AiohttpTransport(verify=context, proxy=proxy, client=self._session)
 
     def _session(self) -> aiohttp.ClientSession:
@@ -127,8 +145,15 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
             response = await self._send(request)
         except (httpx.TransportError, aiohttp.ClientError, OSError) as error:
             _reraise(error)
+        except RuntimeError as error:  # as aiohttp says that its session or connection is closed
+            if self._closed:
+                raise httpx.ConnectError(str(error)) from None
+            raise
         assert isinstance(response.stream, httpx.AsyncByteStream)
-        response.stream = _Stream(response.stream)
+        response.stream = stream = _Stream(response.stream)
+        self._streams.add(stream)
+        if self._closed:  # in the meantime
+            stream.fail()
         return response
 
     async def _send(self, request: httpx.Request) -> httpx.Response:
@@ -148,5 +173,8 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
             raise
 
     async def aclose(self) -> None:
-        """Close all connections."""
+        """Close all connections; what is read from them fails."""
+        self._closed = True
+        for stream in self._streams:
+            stream.fail()
         await self._inner.aclose()

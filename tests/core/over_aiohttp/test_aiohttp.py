@@ -21,7 +21,7 @@ httpx = pytest.importorskip("httpx")
 aiohttp = pytest.importorskip("aiohttp")
 pytest.importorskip("httpx_aiohttp")
 
-from cerebras_ext.aiohttp_transport import AiohttpTransport, httpx_error  # noqa: E402
+from cerebras_ext.aiohttp_transport import AiohttpTransport, _reraise, httpx_error  # noqa: E402
 from cerebras_ext.connections import registry  # noqa: E402
 
 CHAT = next(way for way in WAYS if way.is_async and not way.stream and way.endpoint == "chat")
@@ -100,6 +100,14 @@ def test_other_errors_are_left_alone() -> None:
     own = httpx.ReadError("x")
     assert httpx_error(own) is own
     assert httpx_error(ValueError("x")) is None
+
+
+def test_errors_that_refer_to_each_other_are_told_like_others() -> None:
+    one, other = aiohttp.ServerDisconnectedError(), ValueError("x")
+    one.__context__, other.__cause__ = other, one
+    with pytest.raises(httpx.RemoteProtocolError):
+        _reraise(one)
+    assert one.__traceback__ is None
 
 
 def test_cookies_are_not_kept(server: Server, options: dict[str, Any]) -> None:
