@@ -15,11 +15,18 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import pytest
 
 from cerebras_ext import AsyncClient, Client
+
+TRANSPORTS = [
+    pytest.param(name, marks=pytest.mark.skipif(not find_spec(package), reason=f"{package} is not installed"), id=name)
+    for name, package in (("httpx", "httpx"), ("aiohttp", "httpx_aiohttp"), ("httptools", "httptools"))
+]
+"""Those that are installed, as parameters of a test."""
 
 KEY = "csk-PLANTED-0123456789"
 MESSAGES = [{"role": "user", "content": "q"}]
@@ -287,6 +294,25 @@ _METHODS = {"chat": "chat", "completion": "complete"}
 WAYS = [Way(e, s, a) for e in ("chat", "completion") for s in (False, True) for a in (False, True)]
 STREAMS = [way for way in WAYS if way.stream]
 WHOLE = [way for way in WAYS if not way.stream]
+
+
+@contextlib.contextmanager
+def raw_server(*answers: bytes) -> Iterator[str]:
+    """A server that reads a request and says the next bytes, on one connection after the other, which it closes."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        for answer in answers:
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    thread.join(5)
+    listener.close()
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 5.0) -> None:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import httpx
 
-from cerebras_ext.pools import IDLE_SECONDS, SharedAsyncTransport, SharedTransport, _closing
+from cerebras_ext.pools import IDLE_SECONDS, SharedAsyncTransport, SharedTransport, forget_closed_loops
 from cerebras_ext.settings import ConnectionSettings
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class _Registry:
         with self._lock:
             for other in [other for other in self._loops if other.is_closed()]:
                 del self._loops[other]
-            _closing.difference_update([task for task in list(_closing) if task.get_loop().is_closed()])
+            forget_closed_loops()
             pools = self._loops.setdefault(loop, _LoopPools())
         if pools.keeper is None:
             # An asynchronous generator that has been started is closed by loop.shutdown_asyncgens(), which asyncio.run

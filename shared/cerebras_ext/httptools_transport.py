@@ -35,6 +35,7 @@ _ERRORS: tuple[tuple[type[Exception], type[httpx.TransportError]], ...] = (
 )
 _NETWORK = (httpcore.TimeoutException, httpcore.NetworkError)
 StreamT = TypeVar("StreamT", httpcore.NetworkStream, httpcore.AsyncNetworkStream)
+TransportT = TypeVar("TransportT")
 
 
 def _reraise(error: Exception) -> NoReturn:
@@ -213,12 +214,14 @@ def _address(url: httpx.URL) -> tuple[str, int]:
     return url.raw_host.decode("ascii"), url.port or (443 if url.scheme == "https" else 80)
 
 
-class _Body(httpx.SyncByteStream):
-    def __init__(self, transport: HttptoolsTransport, answer: _Answer, timeouts: dict[str, Any]) -> None:
+class _BaseBody(Generic[TransportT]):
+    def __init__(self, transport: TransportT, answer: _Answer, timeouts: dict[str, Any]) -> None:
         self._transport = transport
         self._answer = answer
         self._timeouts = timeouts
 
+
+class _Body(_BaseBody["HttptoolsTransport"], httpx.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         answer, timeout = self._answer, self._timeouts.get("read")
         while True:
@@ -294,12 +297,7 @@ class HttptoolsTransport(_Connection[httpcore.NetworkStream], httpx.BaseTranspor
         answer.feed(data)
 
 
-class _AsyncBody(httpx.AsyncByteStream):
-    def __init__(self, transport: AsyncHttptoolsTransport, answer: _Answer, timeouts: dict[str, Any]) -> None:
-        self._transport = transport
-        self._answer = answer
-        self._timeouts = timeouts
-
+class _AsyncBody(_BaseBody["AsyncHttptoolsTransport"], httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         answer, timeout = self._answer, self._timeouts.get("read")
         while True:

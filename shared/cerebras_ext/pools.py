@@ -168,6 +168,11 @@ async def close_shielded(closing: Coroutine[Any, Any, None]) -> None:
     await asyncio.shield(task)
 
 
+def forget_closed_loops() -> None:
+    """Forget what was being closed in event loops that have been closed themselves meanwhile."""
+    _closing.difference_update([task for task in list(_closing) if task.get_loop().is_closed()])
+
+
 async def _close_all(transports: list[httpx.AsyncBaseTransport]) -> None:
     for transport in transports:
         await transport.aclose()

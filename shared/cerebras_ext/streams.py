@@ -219,7 +219,7 @@ class AsyncStream(_StreamBase[DeltaT, ResponseT]):
             self._answer = self._whole
             yield self._endpoint.split(self._whole)
             return
-        # One generator and not two, as in the sync twin: each costs every piece a step.
+        # The sync twin has a generator for each attempt. An asynchronous one costs every piece more than a step.
         try:
             while True:
                 assert self._opened is not None

@@ -17,7 +17,7 @@ import pytest
 from cerebras_ext import AsyncClient
 from cerebras_ext.asyncio_backend import BUFFER_BYTES, AsyncioBackend, AsyncioStream
 from cerebras_ext.connections import registry
-from tests.support import KEY, WAYS, Server, Way
+from tests.support import KEY, TRANSPORTS, WAYS, Server, Way
 
 Peer = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 ASYNC = [way for way in WAYS if way.is_async]
@@ -269,13 +269,11 @@ OTHER_LOOPS = [
 
 @pytest.mark.parametrize("way", ASYNC, ids=str)
 @pytest.mark.parametrize("make_loop", OTHER_LOOPS)
-@pytest.mark.parametrize("transport", ["httpx", "httptools", "aiohttp"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_other_loops_work_too(
     server: Server, options: dict[str, Any], way: Way, make_loop: Callable[[], Any], transport: str, host: str
 ) -> None:
-    package = {"httptools": "httptools", "aiohttp": "httpx_aiohttp"}.get(transport, "httpx")
-    pytest.importorskip(package)
     server.script = [way.answer()]
     options["base_url"] = server.url.replace("127.0.0.1", host)
 

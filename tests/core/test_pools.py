@@ -7,7 +7,6 @@ import json
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -16,13 +15,8 @@ from cerebras_ext import AsyncClient, Client
 from cerebras_ext.connections import HTTP2_STREAMS, registry
 from cerebras_ext.errors import APIConnectionError
 from cerebras_ext.pools import IDLE_SECONDS, OTHER_ORIGINS, Shards
-from tests.support import KEY, MESSAGES, WAYS, Server, wait_for
+from tests.support import KEY, MESSAGES, STREAMS, TRANSPORTS, WAYS, Answer, Server, Stall, Way, wait_for
 
-TRANSPORTS = [
-    "httpx",
-    pytest.param("aiohttp", marks=pytest.mark.skipif(not find_spec("httpx_aiohttp"), reason="extra")),
-    pytest.param("httptools", marks=pytest.mark.skipif(not find_spec("httptools"), reason="extra")),
-]
 ANSWER = json.dumps({"choices": [{"index": 0, "message": {"content": "ok"}, "finish_reason": "stop"}]}).encode()
 
 
@@ -122,6 +116,28 @@ def test_calls_during_a_close_leave_no_connection_open(server: Server, options: 
                 await asyncio.wait_for(call, 10)
         await shared.aclose()
         await asyncio.to_thread(wait_for, lambda: server.open_connections == 0)
+
+    asyncio.run(ask())
+    assert server.open_connections == 0
+
+
+@pytest.mark.parametrize("way", [way for way in STREAMS if way.is_async], ids=str)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_stream_whose_connections_are_closed_ends_with_an_error(
+    server: Server, options: dict[str, Any], way: Way, transport: Any
+) -> None:
+    stall = Stall()
+    server.script = [Answer((way.piece("a"), stall), framing="chunked")]
+
+    async def ask() -> None:
+        client = AsyncClient(transport=transport, max_retries=0, **options)
+        shared = await registry.async_transport(client._settings.connection, client)
+        call = asyncio.create_task(way.ask_async(client, way.fields))
+        await asyncio.to_thread(stall.reached.wait)
+        await asyncio.sleep(0.02)
+        await shared.aclose()
+        with pytest.raises(APIConnectionError):
+            await asyncio.wait_for(call, 10)
 
     asyncio.run(ask())
 

@@ -6,7 +6,6 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,10 @@ import pytest
 
 from cerebras_ext import AsyncClient
 from cerebras_ext.errors import APIConnectionError, APITimeoutError, StreamTruncatedError
-from tests.support import KEY, MESSAGES, STREAMS, WAYS, Answer, Cut, Server, Stall, Way, wait_for
+from tests.support import KEY, MESSAGES, STREAMS, TRANSPORTS, WAYS, Answer, Cut, Server, Stall, Way, wait_for
 
-trustme = pytest.importorskip("trustme")
+trustme = pytest.importorskip("trustme", reason="trustme is not installed")
 
-TRANSPORTS = [
-    pytest.param(name, marks=pytest.mark.skipif(not find_spec(package), reason=f"{package} is not installed"))
-    for name, package in (("httpx", "httpx"), ("aiohttp", "httpx_aiohttp"), ("httptools", "httptools"))
-]
 authority = trustme.CA()
 
 
@@ -162,6 +157,7 @@ def test_a_stream_left_early_closes_its_connection(tls_server: Server, options: 
         await asyncio.to_thread(wait_for, stall.gone.is_set)
 
     asyncio.run(leave())
+    assert stall.gone.is_set()
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.001, 0.003, 0.01])

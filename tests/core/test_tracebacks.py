@@ -12,7 +12,7 @@ import pytest
 from cerebras_ext import AsyncClient, Client
 from cerebras_ext.errors import APITimeoutError
 from cerebras_ext.settings import resolve_settings
-from tests.support import KEY, WAYS, Answer, Cut, Server, Wait, Way, fails, locals_shown
+from tests.support import KEY, TRANSPORTS, WAYS, Answer, Cut, Server, Wait, Way, fails, locals_shown
 
 CUT = Answer((b'{"a"', Cut()), framing="chunked")
 ANSWERS = {
@@ -41,24 +41,20 @@ def test_a_refused_request_shows_no_key(options: dict[str, Any], way: Way, bad: 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
 @pytest.mark.parametrize("nowhere", [True, False])
-@pytest.mark.parametrize(("transport", "package"), [("aiohttp", "httpx_aiohttp"), ("httptools", "httptools")])
+@pytest.mark.parametrize("transport", TRANSPORTS[1:])
 def test_the_other_transports_show_no_key(
-    server: Server, options: dict[str, Any], way: Way, nowhere: bool, transport: str, package: str
+    server: Server, options: dict[str, Any], way: Way, nowhere: bool, transport: str
 ) -> None:
-    pytest.importorskip(package)
     server.script = [CUT]
     url = NOWHERE if nowhere else server.url
     assert KEY not in fails(lambda: way.ask({**options, "base_url": url, "max_retries": 0, "transport": transport}))
 
 
 @pytest.mark.parametrize("way", WAYS, ids=str)
-@pytest.mark.parametrize(
-    ("transport", "package"), [("httpx", "httpx"), ("aiohttp", "httpx_aiohttp"), ("httptools", "httptools")]
-)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_request_that_cannot_be_sent_to_its_end_shows_no_key(way: Way, transport: str, package: str) -> None:
+def test_a_request_that_cannot_be_sent_to_its_end_shows_no_key(way: Way, transport: str) -> None:
     """The key is in the bytes that are sent, and the frames that send them have these as variables."""
-    pytest.importorskip(package)
     with socket.create_server(("127.0.0.1", 0)) as listener:  # nobody reads
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         options = {"api_key": KEY, "base_url": url, "max_retries": 0, "transport": transport, "timeout": 0.2}

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from cerebras_ext import AsyncClient, Client, errors
 from tests.core.test_lifecycle import EXIT
-from tests.support import KEY, MESSAGES, WAYS, Answer, Server
+from tests.support import KEY, MESSAGES, WAYS, Answer, Server, raw_server
 
 httpx = pytest.importorskip("httpx")
 aiohttp = pytest.importorskip("aiohttp")
@@ -25,29 +21,6 @@ from cerebras_ext.aiohttp_transport import AiohttpTransport, _reraise, httpx_err
 from cerebras_ext.connections import registry  # noqa: E402
 
 CHAT = next(way for way in WAYS if way.is_async and not way.stream and way.endpoint == "chat")
-
-
-@contextmanager
-def raw_server(answer: bytes) -> Iterator[str]:
-    """A server that says the same bytes to every connection and closes it."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        while True:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            with connection:
-                connection.recv(65536)
-                connection.sendall(answer)
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    listener.shutdown(socket.SHUT_RDWR)
-    listener.close()
-    thread.join()
 
 
 def test_async_calls_go_over_aiohttp(server: Server, options: dict[str, Any]) -> None:
@@ -69,7 +42,7 @@ def test_answer_that_is_no_http_is_a_connection_error(answer: bytes) -> None:
     async def ask(url: str) -> None:
         await AsyncClient(api_key=KEY, base_url=url, max_retries=0).chat(model="m", messages=MESSAGES)
 
-    with raw_server(answer) as url:
+    with raw_server(answer, answer) as url:
         with pytest.raises(errors.APIConnectionError):
             asyncio.run(ask(url))
         with pytest.raises(errors.APIConnectionError):

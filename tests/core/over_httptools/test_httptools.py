@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from cerebras_ext import AsyncClient, Client, errors
-from tests.support import KEY, MESSAGES, STREAMS, WAYS, Answer, Server, Wait, Way
+from tests.support import KEY, MESSAGES, STREAMS, WAYS, WHOLE, Answer, Server, Wait, Way, raw_server
 
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("httptools")
@@ -182,28 +179,6 @@ def test_calls_go_over_httptools(server: Server, options: dict[str, Any]) -> Non
         return {type(shard.transport) for shard in shared._shards._all}
 
     assert asyncio.run(kinds()) == {AsyncHttptoolsTransport}
-
-
-@contextmanager
-def raw_server(*answers: bytes) -> Iterator[str]:
-    """A server that reads a request and says the next bytes, on one connection after the other, which it closes."""
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        for answer in answers:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(answer)
-
-    thread = threading.Thread(target=serve, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    thread.join(5)
-    listener.close()
-
-
-WHOLE = [way for way in WAYS if not way.stream]
 
 
 @pytest.mark.parametrize("way", WHOLE, ids=str)
